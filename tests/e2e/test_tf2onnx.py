@@ -11,6 +11,8 @@ import polyc
 from polyc import Options
 from polyc.errors import ShapeError
 from polyc.run.cpu_model import CpuModel
+from tests.e2e.graph_builder import run_onnxruntime
+from tests.sampling import thorough
 
 FAR = 10**9
 RNG = np.random.default_rng(0)
@@ -138,3 +140,28 @@ def test_the_last_rows_and_some_columns(tmp_path, end):
     for h, w in [(1, 1), (2, 9), (3, 7), (8, 12)]:
         x = RNG.standard_normal((2, h, w)).astype(np.float32)
         np.testing.assert_array_equal(compiled(x), x[:, -3:, -7:5])
+
+
+BLOCKS = {
+    "SpaceToDepth": [(2, 1, 4, 6), (1, 5, 2, 2), (3, 2, 6, 8)],
+    "DepthToSpace": [(2, 4, 3, 1), (1, 12, 2, 2), (3, 8, 1, 5)],
+}
+
+
+@pytest.mark.parametrize("mode", ["DCR", thorough("CRD")])
+@pytest.mark.parametrize("op", BLOCKS)
+def test_blocks_of_an_open_number_of_channels(tmp_path, op, mode):
+    """Dilated convolutions of an open batch, which stands where channels do meanwhile."""
+    attributes = {"blocksize": 2} | ({"mode": mode} if op == "DepthToSpace" else {})
+    nodes = [helper.make_node(op, ["x"], ["z"], **attributes)]
+    chosen = model(nodes, {"x": ["n", "c", "h", "w"]}, {"z": [None] * 4})
+    compiled = polyc.compile(chosen, options=Options(cache_dir=tmp_path, threads=1))
+    assert isinstance(compiled, CpuModel)
+    assert compiled.outputs[0].shape[1] == ("4*c" if op == "SpaceToDepth" else "floor(c/4)")
+    for shape in BLOCKS[op]:
+        x = RNG.standard_normal(shape).astype(np.float32)
+        (wanted,) = run_onnxruntime(chosen, {"x": x})
+        np.testing.assert_array_equal(compiled(x), wanted)
+    if op == "DepthToSpace":
+        with pytest.raises(ShapeError):
+            compiled(np.zeros((1, 6, 2, 2), np.float32))

@@ -19,7 +19,6 @@ from polyc.graph.shapes.checks import (
 )
 from polyc.graph.shapes.dims import (
     broadcast_shapes,
-    fixed,
     normalize_axes,
     normalize_axis,
 )
@@ -197,10 +196,12 @@ def infer_depth_to_space(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(n, c·b·b, h, w) -> (n, c, h·b, w·b)"""
     data, block = given(inputs[0]), _check_blocks(node, inputs)
     batch, channels, height, width = data.shape
-    depth = fixed(channels, "the channels of the input")
     rule, way_out = "depth must be a multiple of blocksize²", "change blocksize"
-    require(depth % block**2 == 0, rule, f"a multiple of {block**2}", depth, way_out)
-    return ((batch, depth // block**2, height * block, width * block),)
+    depth = channels // block**2
+    whole = depth * block**2
+    wanted = whole if isinstance(channels, Size) else f"a multiple of {block**2}"
+    require(are_equal(whole, channels), rule, wanted, channels, way_out)
+    return ((batch, depth, height * block, width * block),)
 
 
 @shape_rule("SpaceToDepth")
@@ -208,12 +209,11 @@ def infer_space_to_depth(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
     """(n, c, h·b, w·b) -> (n, c·b·b, h, w)"""
     data, block = given(inputs[0]), _check_blocks(node, inputs)
     batch, channels, height, width = data.shape
-    depth = fixed(channels, "the channels of the input")
     rule, way_out = "height and width must be multiples of blocksize", "pad the input"
     for extent in (height, width):
         whole = extent // block
         require(are_equal(whole * block, extent), rule, whole * block, extent, way_out)
-    return ((batch, depth * block**2, height // block, width // block),)
+    return ((batch, channels * block**2, height // block, width // block),)
 
 
 def _check_blocks(node: Node, inputs: Inputs) -> int:

@@ -149,11 +149,16 @@ def lower_depth_to_space(ctx: Lowering, node: Node) -> None:
     block = node.attributes["blocksize"]
     channels = ctx.type(node.outputs[0]).extents[1]
     inside = f"{block}*(i2 mod {block}) + (i3 mod {block})"
-    if node.get("mode", "DCR") == "DCR":
-        depth = f"{channels}*({inside}) + i1"
+    rest = [f"floor(i2/{block})", f"floor(i3/{block})"]
+    if node.get("mode", "DCR") == "CRD":
+        bind_view(ctx, node, ["i0", f"{block * block}*i1 + {inside}", *rest])
+    elif isinstance(channels, Size):
+        pieces = [
+            ([f"{spell(k * channels)} + i1", *rest], f"{inside} = {k}") for k in range(block**2)
+        ]
+        _bind_pieces(ctx, node, pieces)
     else:
-        depth = f"{block * block}*i1 + {inside}"
-    bind_view(ctx, node, ["i0", depth, f"floor(i2/{block})", f"floor(i3/{block})"])
+        bind_view(ctx, node, ["i0", f"{channels}*({inside}) + i1", *rest])
 
 
 @lowers("SpaceToDepth")
@@ -161,12 +166,32 @@ def lower_space_to_depth(ctx: Lowering, node: Node) -> None:
     """Y[n, depth of (p, q, c) or of (c, p, q), y, x] = X[n, c, b*y + p, b*x + q]"""
     block = node.attributes["blocksize"]
     channels = ctx.type(node.inputs[0]).extents[1]
+    if node.get("mode", "DCR") == "DCR" and isinstance(channels, Size):
+        pieces = []
+        for k in range(block**2):
+            first, behind = spell(k * channels), spell((k + 1) * channels)
+            place = [f"{block}*i2 + {k // block}", f"{block}*i3 + {k % block}"]
+            pieces.append(([f"i1 - ({first})", *place], f"{first} <= i1 < {behind}"))
+        _bind_pieces(ctx, node, pieces)
+        return
     if node.get("mode", "DCR") == "DCR":
         channel, inside = f"i1 mod {max(channels, 1)}", f"floor(i1/{max(channels, 1)})"
     else:
         channel, inside = f"floor(i1/{block * block})", f"(i1 mod {block * block})"
     row, column = f"floor({inside}/{block})", f"({inside} mod {block})"
     bind_view(ctx, node, ["i0", channel, f"{block}*i2 + {row}", f"{block}*i3 + {column}"])
+
+
+def _bind_pieces(ctx: Lowering, node: Node, pieces: Sequence[tuple[list[str], str]]) -> None:
+    """The output as a view in pieces: where a condition holds, i0 and three more indices.
+
+    So it is where channels are counted by blocks of a size: k * size + c is affine for each k.
+    """
+    views = "; ".join(
+        f"[i0, i1, i2, i3] -> [i0, {', '.join(place)}] : {condition}" for place, condition in pieces
+    )
+    shape = ctx.type(node.outputs[0]).extents
+    ctx.bind(node.outputs[0], ctx.ref(node.inputs[0]).through(f"{{ {views} }}", shape))
 
 
 @lowers("Dropout")
