@@ -18,12 +18,17 @@ from itertools import product
 from polyc.graph.shapes.window import Window
 from polyc.poly.parameters import spell
 from polyc.types.estimate import hinted
-from polyc.types.sizes import Extent
+from polyc.types.sizes import Extent, Size
 
-MET = 0.45
-"""Of what taps read, the part inside of the image, up to which each is a product of its own. On
-an Emerald Rapids, 512 channels to 256: 0.40 (65 x 65, 36 apart) takes 66 ms, and by a frame 203;
-0.51 (28 x 28, 12 apart) 15.3 and 14.3; 0.57 (33 x 33, 12 apart) 22 and 15."""
+MET, MET_BESIDE_TILES = 0.8, 0.45
+"""Of what taps read, the part inside of the image, up to which each is a product of its own: where
+the direct form is the other way, and where Winograd's tiles are, for sizes that are known.
+
+On an Emerald Rapids, 512 channels to 256, 3 x 3 taps, in ms, and in brackets by the direct form:
+65 x 65, 24 apart (0.57) 66 (153); 28 x 28, 12 apart (0.51) 10 (20), of 2048 channels 46 (197);
+6 apart (0.73) 13.5 (13.7), of 2048 channels 69 (151). Tiles take 67 for the first, 14 for the
+second.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Tap:
 def are_far(window: Window, spatial: Sequence[Extent]) -> bool:
     """Whether taps that are apart meet the image so seldom, at the sizes kernels are chosen for.
 
+    Of sizes that a call decides no tiles are made where taps are apart.
+
     14 x 14, 3 x 3 taps that are 12 apart, as much padding: ((2 + 14 + 2) / (3*14))^2 = 0.18
     """
     if max(window.dilations, default=1) == 1:
@@ -53,7 +60,8 @@ def are_far(window: Window, spatial: Sequence[Extent]) -> bool:
         first = [window.dilations[k] * r - window.pads_begin[k] for r in range(window.kernel[k])]
         read = [start + window.strides[k] * y for start in first for y in range(count)]
         met *= sum(0 <= place < size for place in read) / max(1, len(read))
-    return met <= MET
+    is_open = any(isinstance(extent, Size) for extent in window.output)
+    return met <= (MET if is_open else MET_BESIDE_TILES)
 
 
 def list_taps(window: Window, spatial: Sequence[Extent], positions: Sequence[str]) -> Iterator[Tap]:
