@@ -150,10 +150,10 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
 
 
 def _has_far_taps(ctx: Lowering, node: Node, window: Window) -> bool:
-    """Whether each tap is a product of its own, on a CPU.
+    """Whether each tap is a product of its own, as on CPUs where zeros are left out.
 
-    Zeros around the image are not multiplied then, which would be seen where a weight is none of
-    the finite numbers.
+    That those around the image are not multiplied would be seen where a weight is none of the
+    finite numbers.
     """
     weight, spatial = ctx.type(node.inputs[1]), ctx.type(node.inputs[0]).extents[2:]
     if not (ctx.lanes and are_far(window, spatial) and weight.extents[1] != 1):
