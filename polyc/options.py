@@ -65,7 +65,8 @@ class Options:
     sparse: leave out channels that weights of zero make needless, and multiply by what is not zero
         alone, where a constant is mostly zero and that is faster on this CPU. An infinity or a NaN
         is then not carried on through a weight of zero. On a CPU constants that are only factors of
-        sums of products count as zeros where they are subnormal, below 2^-126 in float32.
+        sums of products count as zeros where they are subnormal, below 2^-126 in float32, and
+        padding that taps far apart read for the most part is not multiplied.
     precision: "bf16" lets a CPU multiply bfloat16 where the model has float32, and that is faster:
         factors of matrix products and convolutions are rounded to 8 bits of mantissa, with the
         range of float32, and products are summed in float32. On random data the error of networks
