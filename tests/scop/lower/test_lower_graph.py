@@ -6,6 +6,7 @@ import pytest
 from polyc.errors import UnsupportedOp
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.scop.lower import lower_graph
+from polyc.scop.lower.context import LOWERINGS
 from polyc.types.ranges import SizeRange, assume
 from polyc.types.sizes import Size
 from tests.scop.interpreter import interpret
@@ -77,10 +78,6 @@ def test_an_empty_tensor_has_no_statement():
          r"Frobnicate 'n': operator Frobnicate has no lowering.*replace it"),
         (Node("n", "Relu", ("x",), ("y",), {}, "com.x"), floats("x", "y"),
          r"Relu 'n': operator Relu of domain 'com.x'"),
-        (Node("n", "SpaceToDepth", ("x",), ("y",), {"blocksize": 2}),
-         [*floats("x", shape=(1, Size.of("size_n"), 4, 6)),
-          *floats("y", shape=(1, Size.of("size_n") * 4, 2, 3))],
-         r"SpaceToDepth 'n': .* the sizes known only at run time"),
         (Node("n", "Cast", ("x",), ("y",)), [*floats("x"), Tensor("y", np.dtype("c8"), (3,))],
          r"Cast 'n': tensor 'y' has the element type complex64.*Cast"),
     ],
@@ -88,6 +85,18 @@ def test_an_empty_tensor_has_no_statement():
 def test_refusals(node, tensors, message):
     with pytest.raises(UnsupportedOp, match=message), assume([SizeRange("size_n")]):
         lower_graph(graph_of([node], tensors, ["x"], ["y"]))
+
+
+def test_a_formula_that_divides_by_a_size_is_refused(monkeypatch):
+    def lower(ctx, node):
+        ctx.bind("y", ctx.ref("x").through("{ [i0] -> [i0 mod size_n] }", (Size.of("size_n"),)))
+
+    monkeypatch.setitem(LOWERINGS, "Relu", lower)
+    graph = graph_of([Node("n", "Relu", ("x",), ("y",))],
+                     floats("x", "y", shape=(Size.of("size_n"),)), ["x"], ["y"])  # fmt: skip
+    message = "Relu 'n': .* the sizes known only at run time"
+    with pytest.raises(UnsupportedOp, match=message), assume([SizeRange("size_n")]):
+        lower_graph(graph)
 
 
 def test_a_constant_output_of_another_type_is_refused():
