@@ -36,10 +36,9 @@ def open_graph(task: Task, threads: int) -> Session:
     graph = torch.cuda.CUDAGraph()
     with torch.inference_mode(), torch.cuda.graph(graph):
         result = function(*inputs)
-    kept = function, inputs  # what a graph reads, it does not keep
 
-    def call() -> None:
-        assert kept
+    # A graph does not keep what it reads.
+    def call(_kept: object = (function, inputs)) -> None:
         graph.replay()
 
     run, calls = queue_calls(call, _synchronise)

@@ -45,8 +45,6 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     weight = scope.value(node.inputs[1]) if node.op == "Conv" else None
     if len(sizes) < len(spatial) or (node.op == "Conv" and weight is None):
         return None
-    if weight is not None and not np.isfinite(weight).all():
-        return None
     kernel = node.attributes["kernel_shape"] if weight is None else weight.shape[2:]
     window = resolve_window(node, sizes, kernel)
     counts_pads = node.op == "AveragePool" and bool(node.get("count_include_pad", 0))
@@ -54,6 +52,8 @@ def _rule(scope: Scope, node: Node) -> Change | None:
     if all(one.taps == whole for one, whole in zip(spans, kernel, strict=True)):
         return None
     if any(one.taps < 1 for one in spans):  # an image without elements
+        return None
+    if weight is not None and not np.isfinite(weight).all():
         return None
     attributes = {k: v for k, v in node.attributes.items() if k not in ("auto_pad", "ceil_mode")}
     attributes["kernel_shape"] = tuple(one.taps for one in spans)

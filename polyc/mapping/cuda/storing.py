@@ -19,6 +19,7 @@ from dataclasses import replace
 from polyc.mapping.cpu.given import NOTHING, Given
 from polyc.mapping.cuda.coordinates.gemm_form import GemmForm, find_gemm_form
 from polyc.mapping.cuda.rows import suits_rows
+from polyc.mapping.cuda.threads import is_joinable
 from polyc.mapping.open_cluster import list_touched
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import Stored, StoredCluster
@@ -70,7 +71,7 @@ def _store(
 
     form = find_gemm_form(cluster, mine)
     storages = store(_order_factors(form, cluster, arrays) if form else {})
-    if not form:
+    if not form and is_joinable(cluster):
         by_rows = store(_order_rows(cluster, arrays))
         if suits_rows(cluster, mine, arrays, by_rows, target):
             storages = by_rows

@@ -56,10 +56,13 @@ def are_far(window: Window, spatial: Sequence[Extent]) -> bool:
         return False
     met = 1.0
     for k, extent in enumerate(spatial):
-        size, count = hinted(extent), hinted(window.output[k])
-        first = [window.dilations[k] * r - window.pads_begin[k] for r in range(window.kernel[k])]
-        read = [start + window.strides[k] * y for start in first for y in range(count)]
-        met *= sum(0 <= place < size for place in read) / max(1, len(read))
+        size, count, stride = hinted(extent), hinted(window.output[k]), window.strides[k]
+        inside = 0
+        for r in range(window.kernel[k]):
+            start = window.dilations[k] * r - window.pads_begin[k]
+            first, behind = max(0, -(start // stride)), min(count, -((start - size) // stride))
+            inside += max(0, behind - first)
+        met *= inside / max(1, window.kernel[k] * count)
     is_open = any(isinstance(extent, Size) for extent in window.output)
     return met <= (MET if is_open else MET_BESIDE_TILES)
 
