@@ -206,7 +206,7 @@ def compute_executions(kernel: Kernel, scop: Scop) -> tuple[Execution, ...]:
     start = isl.Set("{ [] }").intersect_params(assumptions())
     if scop.context is not None:
         start = start.intersect_params(scop.context)
-    values = {name: var(name) for name in kernel.sizes}
+    values = {name: var(name) for name in kernel.known}
     team = True if kernel.body.team else None
     return tuple(visit(kernel.body, Place(kernel.name, start, values=values, team=team)))
 

@@ -152,7 +152,7 @@ def by_name(kernel: Kernel) -> dict[str, str]:
 
 
 def find_boundary(
-    kernel: Kernel,
+    kernel: Prototype,
     stored: StoredKernel,
     part: Scop,
     dependences: Dependences,

@@ -10,6 +10,7 @@ import islpy as isl
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.instructions import check_instructions
+from polyc.analysis.joined_rows import check_joined_rows
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.same_values import check_granted, check_own_sizes, check_same_values
@@ -35,6 +36,7 @@ from polyc.codegen.vectorise import vectorise
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Block, Kernel, walk_nodes
 from polyc.loopnest.registers import find_registers
+from polyc.mapping.join_rows import join_rows
 from polyc.mapping.own_sizes import by_own_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage
@@ -58,7 +60,8 @@ from polyc.target.machine import Target
 from polyc.threads.barriers import join_pieces
 from polyc.threads.team import share_out
 from polyc.trace import Trace
-from polyc.types.ranges import assumed_ranges
+from polyc.types.ranges import assume, assumed_ranges
+from polyc.types.sizes import Extent, names_in
 
 
 def compile_for_cpu(
@@ -69,14 +72,56 @@ def compile_for_cpu(
     options: Options,
     trace: Trace,
 ) -> CompiledKernel:
-    """One kernel, in terms of the sizes that it depends on, from its dependences to its C text."""
+    """One kernel, from its dependences to its C text."""
+    joined = join_rows(stored, scop.arrays)
+    if joined is None:
+        return _by_own_sizes(name, stored, scop, (), target, options, trace)
+    rows, stated = joined.rows, kernel_scop(name, stored, scop)
+    inside = replace(scop, arrays=joined.arrays)
+    with assume([joined.size]):
+        if options.verify:
+            with trace.step("verify"):
+                seen = kernel_scop(name, joined.kernel, inside)
+                storages = stored.storages, joined.kernel.storages
+                check_joined_rows(name, stated, storages[0], seen, storages[1], rows)
+        products = ((rows.size, rows.count),)
+        compiled = _by_own_sizes(name, joined.kernel, inside, products, target, options, trace)
+    return _as_stated(compiled, stated, stored)
+
+
+Products = tuple[tuple[str, Extent], ...]
+"""Sizes that a kernel computes itself, by name."""
+
+
+def _by_own_sizes(
+    name: str,
+    stored: StoredKernel,
+    scop: Scop,
+    products: Products,
+    target: Target,
+    options: Options,
+    trace: Trace,
+) -> CompiledKernel:
+    """A kernel in terms of the sizes that it depends on, and of `products`."""
     own, known = by_own_sizes(stored, scop.arrays)
     stated = kernel_scop(name, stored, scop)
     if options.verify:
         with trace.step("verify"):
             check_own_sizes(name, stated, own.statements, known)
     with about(known):
-        return _compile(name, own, stated, scop, target, options, trace)
+        return _compile(name, own, stated, scop, products, target, options, trace)
+
+
+def _as_stated(compiled: CompiledKernel, stated: Scop, stored: StoredKernel) -> CompiledKernel:
+    """A kernel that counts rows of several loops as one, as its launches see it."""
+    params = tuple(replace(p, shape=stored.storages[p.name].shape) for p in compiled.kernel.params)
+    kernel = replace(compiled.kernel, params=params)
+    return replace(
+        compiled,
+        kernel=kernel,
+        boundary=find_boundary(kernel, stored, stated, compute_dependences(stated)),
+        judged=Judged(kernel, stated, stated, stored.storages, assumed_ranges()),
+    )
 
 
 def _compile(
@@ -84,6 +129,7 @@ def _compile(
     stored: StoredKernel,
     stated: Scop,
     scop: Scop,
+    products: Products,
     target: Target,
     options: Options,
     trace: Trace,
@@ -112,7 +158,7 @@ def _compile(
 
     # 3. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, places, tree, target.vectors.bytes)
+        kernel = _generate(name, stored, places, tree, products, target.vectors.bytes)
 
     # 4. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
@@ -131,12 +177,12 @@ def _compile(
     with trace.step("print"):
         held = hold(kernel.body)
         tiled = multiply_tiles(held, kernel.params, target.vectors)
-        spread = add_side_by_side(tiled, kernel.sizes, target.vectors)
+        spread = add_side_by_side(tiled, kernel.known, target.vectors)
         shapes = {p.name: p.shape for p in kernel.params}
         final = find_registers(vectorise(bound_by_data(spread), target.vectors, shapes))
         fetched = {a for d in schedule.directives if isinstance(d, Prefetch) for a in d.arrays}
         final = fetch_ahead(final, fetched, kernel.params)
-        final = forget_between_tiles(final, kernel.sizes, target.vectors)
+        final = forget_between_tiles(final, kernel.known, target.vectors)
         template = make_template(replace(kernel, body=final), stored.arrays)
         source = template.spell(name, stored.arrays, kernel.comment)
         trace.dump("c", source, name)
@@ -189,7 +235,12 @@ def _prove(kernel: Kernel, part: Scop, storages: Mapping[str, Storage]) -> Proof
 
 
 def _generate(
-    name: str, stored: StoredKernel, places: Places, tree: isl.Schedule, simd_bytes: int
+    name: str,
+    stored: StoredKernel,
+    places: Places,
+    tree: isl.Schedule,
+    products: Products,
+    simd_bytes: int,
 ) -> Kernel:
     """The loops of a tree, and what they are given."""
     part = places.part
@@ -200,4 +251,7 @@ def _generate(
     kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
     inside = {x.first.array for n in walk_nodes(nest) if isinstance(n, Block) for x in n.near}
     params = list_params(kept, part, stored.storages, inside)
-    return Kernel(name, params, nest, comment_on(stored, str(places.schedule)), sizes=sizes)
+    own = {size for size, _ in products}
+    given = names_in(meaning for _, meaning in products).union(sizes) - own
+    comment = comment_on(stored, str(places.schedule))
+    return Kernel(name, params, nest, comment, products, sizes=tuple(sorted(given)))

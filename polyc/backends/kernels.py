@@ -24,6 +24,7 @@ from polyc.backends.cuda import compile_for_cuda
 from polyc.backends.kept import KeptKernels, pack, unpack
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.scheduled import find_made
+from polyc.mapping.join_rows import join_rows
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
@@ -222,7 +223,9 @@ def _check_given(one: StoredKernel, scop: Scop, target: Target | CudaTarget) -> 
     try:
         if isinstance(target, CudaTarget):
             return find_made(one, scop.arrays)
-        one.schedule.apply(initial_tree(one.named.clusters))
+        joined = join_rows(one, scop.arrays)
+        seen = joined.kernel if joined else one
+        seen.schedule.apply(initial_tree(seen.named.clusters))
         return NOTHING
     except IllegalSchedule as error:
         raise IllegalSchedule(f"the schedule of {show(one.given)}: {error}") from None

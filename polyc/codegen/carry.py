@@ -29,10 +29,10 @@ from polyc.loopnest.nodes import (
     LoopExpr,
     Node,
     Read,
-    rewrite_elements,
     rewrite_nodes,
     walk_expr,
 )
+from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.substitute import substitute_element
 from polyc.scop.expr import Call
 

@@ -23,11 +23,11 @@ from polyc.loopnest.nodes import (
     Node,
     Read,
     extent_of,
-    rewrite_elements,
     rewrite_nodes,
     walk_expr,
     walk_nodes,
 )
+from polyc.loopnest.rewrite import rewrite_elements
 
 
 def divide_in_vectors(block: Block) -> Block:

@@ -29,9 +29,9 @@ from polyc.loopnest.nodes import (
     Node,
     Read,
     extent_of,
-    rewrite_elements,
     rewrite_nodes,
 )
+from polyc.loopnest.rewrite import rewrite_elements
 
 
 def hold(block: Block) -> Block:

@@ -35,9 +35,9 @@ from polyc.loopnest.nodes import (
     Read,
     extent_of,
     lanes_of,
-    rewrite_reads,
     walk_expr,
 )
+from polyc.loopnest.rewrite import rewrite_reads
 from polyc.scop.expr import Call
 from polyc.target.vectors import Vectors
 

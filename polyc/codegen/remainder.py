@@ -40,12 +40,12 @@ from polyc.loopnest.nodes import (
     Read,
     Test,
     Value,
-    rewrite_elements,
     rewrite_nodes,
     walk_expr,
     walk_nodes,
 )
 from polyc.loopnest.ranges import Known, interval, simplify_index
+from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.substitute import substitute_block, substitute_element
 from polyc.types.ranges import stated_range
 from polyc.types.sizes import Extent, Size, bounds

@@ -276,10 +276,16 @@ Node = For | If | Assign | Block | Transpose | Commit | Await | Barrier | Tiled
 
 @dataclass(frozen=True)
 class Kernel(Prototype):
-    """One generated function."""
+    """One generated function; `products`: sizes that it computes itself, of those it is given."""
 
     body: Block
     comment: tuple[str, ...] = ()
+    products: tuple[tuple[str, Extent], ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All sizes that its loops may name."""
+        return (*self.sizes, *(name for name, _ in self.products))
 
     def __str__(self) -> str:
         from polyc.loopnest.show import show_kernel  # which depends on this module
@@ -364,37 +370,3 @@ def children(expr: LoopExpr) -> tuple[LoopExpr, ...]:
             return tuple(e for _, e in dynamic)
         case _:
             return ()
-
-
-def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> Assign:
-    """The assignment with every element that it touches rewritten."""
-    value = rewrite_reads(assign.value, rewrite)
-    return replace(assign, target=rewrite(assign.target), value=value)
-
-
-def rewrite_reads(expr: LoopExpr, rewrite: Callable[[Element], Element]) -> LoopExpr:
-    """The expression with every element that it reads rewritten."""
-    match expr:
-        case Read(element, dtype, dynamic, guarded):
-            computed = tuple((d, rewrite_reads(e, rewrite)) for d, e in dynamic)
-            return Read(rewrite(element), dtype, computed, guarded)
-        case Call(function, arguments, dtype):
-            return Call(function, tuple(rewrite_reads(a, rewrite) for a in arguments), dtype)
-        case Cast(argument=argument):
-            return replace(expr, argument=rewrite_reads(argument, rewrite))
-    return expr
-
-
-def rewrite_tests(expr: LoopExpr, rewrite: Callable[[Condition], Condition]) -> LoopExpr:
-    """The expression with every condition in it rewritten."""
-    match expr:
-        case Test(condition):
-            return replace(expr, condition=rewrite(condition))
-        case Read(dynamic=dynamic):
-            return replace(expr, dynamic=tuple((d, rewrite_tests(e, rewrite)) for d, e in dynamic))
-        case Call(arguments=arguments):
-            return replace(expr, arguments=tuple(rewrite_tests(a, rewrite) for a in arguments))
-        case Cast(argument=argument):
-            return replace(expr, argument=rewrite_tests(argument, rewrite))
-        case _:
-            return expr

@@ -54,7 +54,8 @@ def show_kernel(kernel: Kernel) -> str:
     """A kernel as text, a line a node, as dumps and error messages show it."""
     arrays = [f"{p.dtype} {p.name}{list(p.shape)}" for p in kernel.params]
     arguments = ", ".join([*arrays, *kernel.sizes])
-    return "\n".join([f"kernel {kernel.name}({arguments})", *_show(kernel.body, "  ")])
+    products = (f"  {name} = {meaning}" for name, meaning in kernel.products)
+    return "\n".join([f"kernel {kernel.name}({arguments})", *products, *_show(kernel.body, "  ")])
 
 
 def _show(node: Node, indent: str) -> Iterator[str]:

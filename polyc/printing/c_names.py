@@ -19,11 +19,10 @@ from polyc.loopnest.nodes import (
     Node,
     TileMove,
     Transpose,
-    rewrite_elements,
     rewrite_nodes,
-    rewrite_reads,
     walk_nodes,
 )
+from polyc.loopnest.rewrite import rewrite_elements, rewrite_reads
 from polyc.names import array_name, local_name
 
 

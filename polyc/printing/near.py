@@ -19,17 +19,8 @@ from dataclasses import replace
 from polyc.loopnest.index import const, times
 from polyc.loopnest.index_text import show_index
 from polyc.loopnest.instructions import address
-from polyc.loopnest.nodes import (
-    Assign,
-    Block,
-    Element,
-    For,
-    Near,
-    Node,
-    TileMove,
-    rewrite_elements,
-    rewrite_nodes,
-)
+from polyc.loopnest.nodes import Assign, Block, Element, For, Near, Node, TileMove, rewrite_nodes
+from polyc.loopnest.rewrite import rewrite_elements
 from polyc.printing.scope import LINE, Scope
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import Extent

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyc.loopnest.index import Affine, variables
+from polyc.loopnest.index import Affine, of_extent, variables
 from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
@@ -89,7 +89,11 @@ def print_unit(kernel: Kernel) -> str:
     scope = Scope(shapes, {}, None, types={p.name: p.dtype for p in kernel.params})
     tiles = number_shapes(kernel.body)
     place = _Place(1, scope, tiles)
-    body = [f"{INDENT}{line}" for line in declare_shapes(tiles, uses)]
+    body = [
+        f"{INDENT}const i64 {size} = {show_index(of_extent(meaning))};"
+        for size, meaning in kernel.products
+    ]
+    body += [f"{INDENT}{line}" for line in declare_shapes(tiles, uses)]
     body += _print_team(kernel.body, place, printer)
     body += [f"{INDENT}PC_TILES_END;"] if tiles else []
     arguments = [

@@ -27,10 +27,10 @@ from polyc.loopnest.nodes import (
     Node,
     Read,
     extent_of,
-    rewrite_elements,
     walk_expr,
 )
 from polyc.loopnest.ranges import simplify_condition
+from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.swizzle import Swizzle
 
 

@@ -67,7 +67,8 @@ class Cluster:
     `has_reuse`: the cluster computes a contraction or a window. `summed` are loops that only the
     statements of a contraction share with the sum of its results over them. `prelude` holds fills
     of arrays that the cluster writes the rest of (halos); they run before, on their own. `awaited`
-    are the arrays that hold sizes which the call must have found by then.
+    are the arrays that hold sizes which the call must have found by then. `joined` are shared loops
+    that have become the last of them (`mapping/join_rows.py`): the others run once, and keep names.
     """
 
     statements: tuple[Statement, ...]
@@ -77,6 +78,7 @@ class Cluster:
     is_group: bool = False
     awaited: frozenset[str] = frozenset()
     summed: tuple[Mapping[str, int], ...] = ()
+    joined: tuple[int, ...] = ()
 
     @property
     def step(self) -> Step | None:

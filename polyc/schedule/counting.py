@@ -57,6 +57,8 @@ class Collapse:
 def _collapse(loop: Loop) -> Loop:
     below = loop.body
     assert isinstance(below, Loop)
+    if loop.extent == 1 and below.extent is None:
+        return replace(below, name=loop.name)
     if below.extent is None or below.iterations is None:
         raise IllegalSchedule(f"nobody knows how many iterations {below.name} has")
     extent, count = below.iterations * below.step, loop.iterations

@@ -62,7 +62,17 @@ class InitialLoops:
     @cached_property
     def loops(self) -> tuple[InitialLoop, ...]:
         found = tuple(loop for cluster in self.clusters for loop in _list_loops(cluster, self.room))
-        return tuple(loop for loop in found if self.counted or loop.extent != 1)
+        named = {
+            (s.name, cluster.shared[d][s.name])
+            for cluster in self.clusters
+            for d in cluster.joined
+            for s in cluster.statements
+        }
+        return tuple(
+            loop
+            for loop in found
+            if self.counted or loop.extent != 1 or not named.isdisjoint(loop.where.items())
+        )
 
     def shared(self, cluster: Cluster, d: int) -> InitialLoop | None:
         """A shared loop of a cluster; None if it runs once."""

@@ -13,17 +13,8 @@ from polyc import Graph, ops
 from polyc.analysis.verify import verify_kernel
 from polyc.backends import common
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import (
-    Assign,
-    Barrier,
-    Block,
-    Commit,
-    Kernel,
-    Local,
-    Node,
-    rewrite_elements,
-    rewrite_nodes,
-)
+from polyc.loopnest.nodes import Assign, Barrier, Block, Commit, Kernel, Local, Node, rewrite_nodes
+from polyc.loopnest.rewrite import rewrite_elements
 from polyc.options import Options
 from polyc.pipeline import run_pipeline
 from polyc.target.cuda import CudaTarget

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from polyc.loopnest.nodes import Block, For, walk_nodes
 from polyc.mapping.cpu.contraction.register_tile import choose_register_tile
+from polyc.mapping.cpu.contraction.rows_as_one import list_rows_as_one
 from polyc.memory.storage import row_major
 from polyc.memory.strides import compute_strides
 from polyc.poly.show import show_tree
@@ -144,7 +145,8 @@ def test_rows_of_a_tile_share_lines_where_these_are_waited_for(channels):
     (cluster,), _ = find_clusters(of, AVX512)
     storages = {n: row_major(a) for n, a in of.arrays.items() if a.kind != "constant"}
     strides = {s.name: compute_strides(s, of.arrays, storages) for s in cluster.statements}
-    (unroll, height, _), rows = choose_register_tile(cluster, 1, strides, of.arrays, AVX512)
+    runs = list_rows_as_one(cluster, 1, strides, of.arrays, storages)
+    (unroll, height, _), rows = choose_register_tile(cluster, 1, strides, of.arrays, AVX512, runs)
     near = channels == 24  # all that a tile reads of 8 images stays in the first-level cache
     assert (unroll, height, rows) == ((0, 8, ()) if near else (2, 9, (2, 3)))
 

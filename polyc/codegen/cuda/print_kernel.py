@@ -44,12 +44,11 @@ from polyc.loopnest.nodes import (
     Local,
     Node,
     extent_of,
-    rewrite_elements,
     rewrite_nodes,
-    rewrite_tests,
     walk_nodes,
 )
 from polyc.loopnest.registers import Register, find_registers
+from polyc.loopnest.rewrite import rewrite_elements, rewrite_tests
 from polyc.loopnest.substitute import depends_on
 from polyc.printing.c_names import name_for_c
 from polyc.printing.print_c import INDENT, clean_line, declare_registers

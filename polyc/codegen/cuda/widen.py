@@ -45,9 +45,8 @@ from polyc.loopnest.nodes import (
     Read,
     Test,
     extent_of,
-    rewrite_elements,
-    rewrite_tests,
 )
+from polyc.loopnest.rewrite import rewrite_elements, rewrite_tests
 from polyc.loopnest.substitute import substitute_condition, substitute_element, substitute_node
 from polyc.scop.expr import Call, Cast, Const
 

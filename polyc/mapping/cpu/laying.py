@@ -9,12 +9,13 @@ from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.contraction.grouping import find_group, is_grouped
 from polyc.mapping.cpu.contraction.matrix_tile import choose_matrix_tile
 from polyc.mapping.cpu.contraction.register_tile import choose_register_tile
-from polyc.mapping.cpu.contraction.rows_as_one import Rows
+from polyc.mapping.cpu.contraction.rows_as_one import Rows, list_rows_as_one
 from polyc.mapping.cpu.layout import decide_layouts
 from polyc.mapping.cpu.packing import Packing, find_operands, pack
 from polyc.mapping.cpu.strategies.columns import choose_strip, is_by_columns
 from polyc.mapping.cpu.strategies.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
+from polyc.mapping.join_rows import find_even_rows
 from polyc.mapping.open_cluster import OpenCluster, list_touched
 from polyc.mapping.reading import Grouped, Tile, read_grouped, read_packed, read_vector
 from polyc.mapping.signature import sign_layouts
@@ -76,9 +77,13 @@ def choose_tiles(one: OpenCluster, target: Target) -> Tiles:
         together = None if vector is None or d is None else _group(one, d, target)
         if together is not None:
             return together
-    tile, rows = _choose_tile(one, vector, target)
-    packed = find_operands(one.cluster, vector, one.strides, tile[1])
-    return Tiles(vector, tile, packed, rows=rows)
+    for may_join in (True, False):
+        tile, rows = _choose_tile(one, vector, target, may_join)
+        packed = find_operands(one.cluster, vector, one.strides, tile[1])
+        tiles = Tiles(vector, tile, packed, rows=rows)
+        if lies_evenly(one, tiles):
+            break
+    return tiles
 
 
 def transfer(tiles: Tiles, one: OpenCluster, like: OpenCluster) -> Tiles:
@@ -104,9 +109,21 @@ def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
         tiles = Tiles(vector, tile, packed, several)
         if _fits(one, tiles, several, vector, tile[0]):
             return tiles
-    tile, rows = _choose_tile(one, vector, target)
-    tiles = Tiles(vector, tile, packed, grouped, rows)
+    for may_join in (True, False):
+        tile, rows = _choose_tile(one, vector, target, may_join)
+        tiles = Tiles(vector, tile, packed, grouped, rows)
+        if lies_evenly(one, tiles):
+            break
     return tiles if _fits(one, tiles, grouped, vector) else None
+
+
+def lies_evenly(one: OpenCluster, tiles: Tiles) -> bool:
+    """Whether rows that run as one lie so that they can, where only a call knows how many."""
+    loops = (one.named.shared(one.cluster, d) for d in tiles.rows)
+    if all(loop is None or loop.extent is not None for loop in loops):
+        return True
+    laid = lay_out(one, tiles)
+    return find_even_rows(laid.cluster, tiles.rows, laid.arrays, laid.storages) is not None
 
 
 def _fits(
@@ -147,15 +164,21 @@ def read_tiles(one: OpenCluster, schedule: Schedule) -> Tiles:
     return Tiles(vector, (None, 1, width), read_packed(schedule), grouped)
 
 
-def _choose_tile(one: OpenCluster, vector: int | None, target: Target) -> tuple[Tile, Rows]:
-    """(the tile, the loops that run as one for it)."""
+def _choose_tile(
+    one: OpenCluster, vector: int | None, target: Target, may_join: bool
+) -> tuple[Tile, Rows]:
+    """(the tile, the loops that run as one for it).
+
+    may_join: also such as run as one because they are evenly apart, as far as layouts stand.
+    """
     cluster, strides, arrays = one.cluster, one.strides, one.arrays
     if vector is None:
         return (None, 1, 1), ()
     if is_by_columns(cluster):
         return choose_strip(cluster, vector, strides, arrays, one.private, target), ()
     if any(s.reduction for s in cluster.statements):
-        return choose_register_tile(cluster, vector, strides, arrays, target)
+        runs = list_rows_as_one(cluster, vector, strides, arrays, one.storages, may_join)
+        return choose_register_tile(cluster, vector, strides, arrays, target, runs)
     return choose_pointwise_tile(cluster, vector, strides, arrays, target), ()
 
 

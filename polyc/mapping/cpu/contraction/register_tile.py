@@ -21,10 +21,9 @@ from polyc.mapping.cpu.contraction.loop_order import (
     spend,
 )
 from polyc.mapping.cpu.contraction.rows_as_one import (
-    PAYS,
     Rows,
     count_places,
-    list_rows_as_one,
+    pays,
     price_places,
 )
 from polyc.mapping.cpu.contraction.tile_prices import (
@@ -72,15 +71,15 @@ def choose_register_tile(
     strides: Table[str, tuple[Strides, ...]],
     arrays: Table[str, Array],
     target: Target,
+    runs: Sequence[Rows] = (),
 ) -> tuple[Tile, Rows]:
     """(the cheapest tile for a contraction, the loops that run as one for it: none, or several).
 
-    The rows of several loops are those of the first one then.
+    The rows of several loops are those of the first one then; `runs` are the loops that may.
     """
-    runs = list_rows_as_one(cluster, vector, strides)
     priced = _price_tiles(cluster, vector, strides, arrays, target, runs)
     alone = min((one for one in priced if not one[2]), key=lambda one: one[0])
-    together = [one for one in priced if one[2] and one[0] < PAYS * alone[0]]
+    together = [one for one in priced if one[2] and pays(one[0], alone[0], cluster, one[2])]
     _, tile, rows = min(together, key=lambda one: one[0], default=alone)
     return tile, rows
 
@@ -222,6 +221,7 @@ class _Contraction:
             return
         price = self._choose_price(d)
         rows = prod(cluster.extents[k] for k in run)
+        is_known = all(map(self._is_known, run))
         alone = 0.0
         if _is_stored_alone(cluster, self.vector, d, written) and short is None:
             alone = STORED_ALONE * self.lanes / self.taps
@@ -238,7 +238,7 @@ class _Contraction:
                     break
                 along = diagonal if diagonal and diagonal.fits(u, v) else None
                 rest = SHRUNK_ROWS if along else ROWS
-                heights = cut_known(rows, u) if self._is_known(d) else cut_unknown(rows, u, rest)
+                heights = cut_known(rows, u) if is_known else cut_unknown(rows, u, rest)
                 priced = partial(price_diagonal, along, self.is_window) if along else price
                 cost = average(heights, self.columns, v, priced, side) + divided
                 cost = self._with_waits(cost, d, u, v)

@@ -6,7 +6,8 @@
     for p in tiles of 5             p = 14 i + j: 39 tiles of 5 pixels, and one pixel
 
 A smaller tile reads as many weights as a full one, for fewer products. So where images are small,
-their pixels are counted through (`schedule/counting.Collapse`).
+their pixels are counted through (`schedule/counting.Collapse`). Where only a call knows how small,
+all that are evenly apart are (`mapping/join_rows.py`): they cost nothing more.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from math import ceil, prod
 
+from polyc.mapping.join_rows import find_even_rows
+from polyc.memory.storage import Storage
 from polyc.memory.strides import Strides
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
+from polyc.scop.scop import Array
 from polyc.target.costs import DIVIDED
 
 Rows = tuple[int, ...]
@@ -25,6 +29,9 @@ Rows = tuple[int, ...]
 
 PAYS = 0.97
 """Of the cost of tiles of one loop, what those of several take at most: they divide for places."""
+
+PAYS_OPEN = 1.02
+"""The same where only a call knows the sizes: what is chosen for the hint is called with others."""
 
 POINTERS = 8
 """Rows of a tile whose places are computed so: more pointers do not stay in registers."""
@@ -34,12 +41,16 @@ def list_rows_as_one(
     cluster: Cluster,
     vector: int,
     strides: Table[str, tuple[Strides, ...]],
+    arrays: Table[str, Array],
+    storages: Table[str, Storage],
+    may_join: bool = True,
 ) -> list[Rows]:
     """The runs of loops, each ending at the innermost, over the same products of a contraction.
 
-    What is multiplied in lanes stays the same along all of them, and the other operand moves. How
-    many iterations there are is known, and the place of a result is told by them as they are; loops
-    outside of one that is not so, such as a batch of any size, run by themselves.
+    What is multiplied in lanes stays the same along all of them, and the other operand moves. The
+    place of a result is told by them as they are; loops outside of one that is not so run by
+    themselves. So do loops outside of one of which only a call knows how often it runs, such as a
+    batch of any size, unless all are evenly apart, and may be joined.
     """
     update = next(s for s in cluster.statements if s.reduction)
     loads = strides[update.name][1:]
@@ -58,6 +69,7 @@ def list_rows_as_one(
         return -(0 if placed.free else placed.steps[p] or 0), dimension.get(p, -1)
 
     loops: list[int] = []
+    known = 0  # the first of those behind which all have numbers
     for d in sorted(range(len(cluster.shared)), key=outer_first):
         p = cluster.shared[d][update.name]
         if d == vector or update.exact_extents[p] == 1:
@@ -65,9 +77,23 @@ def list_rows_as_one(
         if walked[0].steps[p] != 0 or other.steps[p] in (0, None) or p in other.data:
             continue
         loops.append(d)
-        if update.exact_extents[p] is None or cluster.shared[d][last.name] not in dimension:
+        if cluster.shared[d][last.name] not in dimension:
             loops.clear()
-    return [tuple(loops[k:]) for k in range(len(loops) - 1)]
+        if update.exact_extents[p] is None or not loops:
+            known = len(loops)
+    runs = (tuple(loops[k:]) for k in range(len(loops) - 1))
+    return [
+        run
+        for k, run in enumerate(runs)
+        if k >= known or (may_join and find_even_rows(cluster, run, arrays, storages))
+    ]
+
+
+def pays(cost: float, alone: float, cluster: Cluster, rows: Rows) -> bool:
+    """Whether tiles of several loops cost less than the best one of one loop, or need not."""
+    first = cluster.statements[0]
+    sizes = [first.exact_extents[cluster.shared[d][first.name]] for d in rows]
+    return cost < (PAYS_OPEN if None in sizes else PAYS) * alone
 
 
 def count_places(

@@ -88,8 +88,9 @@ def schedule_tiles(
     loops, names, steps = put_in_order(cluster, named, order)
     if rows:
         steps.append(Collapse(tuple(names[d] for d in rows)))
+        counts = [loops[d].extent for d in rows]
         loops = {d: loop for d, loop in loops.items() if d not in rows[1:]}
-        count = prod(cluster.extents[d] for d in rows)
+        count = None if None in counts else prod(n for n in counts if n is not None)
         loops[rows[0]] = replace(loops[rows[0]], extent=count)
     outer: dict[int, str] = {}
     inner: dict[int, str] = {}
