@@ -18,7 +18,7 @@ T = 13 (n / 13): it becomes A[T / 13][t - T + r].
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from polyc.loopnest.index import (
@@ -82,8 +82,8 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
             yield from _unless_empty(_shrink(cut, loop.upper - width), (left - width, partial))
             start = start + floordiv(end - start, width) * width
         return
-    kinds = {node.kind for node in points}
-    if not points or len(kinds) > 1 or kinds <= {"sequential"}:  # tiles within it are cut in turn
+    kinds = {node.kind for node in points} - {"sequential"}
+    if len(kinds) != 1:  # tiles within it are cut in turn
         yield from _unless_empty(rest, (left - 1, partial))
         return
     # What is left of a tile of 16 needs no vector of 64 bytes.
@@ -183,14 +183,19 @@ def _dependent_loops(loop: For) -> list[For]:
 def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
     """The loops below over the iterations of a partial tile; none if some bound is another one.
 
-    None as well if something is done outside of them: several tiles would do it several times.
+    They count from 0, or from where the tile begins, which then says no more inside. None as well if
+    something is done outside of them: several tiles would do it several times.
     """
-    found = []
+    found: list[For] = []
     for node in walk_nodes(loop.body):
         if isinstance(node, For) and loop.var in variables(node.lower) | variables(node.upper):
             found.append(node)
-            if node.lower != const(0) or simplify_index(node.upper, known) != left:
+            start = simplify_index(node.lower, known)
+            from_zero = start == const(0) or start == var(loop.var)
+            if not from_zero or simplify_index(node.upper, known) - start != left:
                 return []
+            if start != const(0) and _dependent_loops(node):
+                return []  # tiles of their own
     inside = {id(n) for point in found for n in walk_nodes(point.body) if isinstance(n, Assign)}
     whole = all(id(n) in inside for n in walk_nodes(loop.body) if isinstance(n, Assign))
     return found if whole else []
@@ -287,10 +292,13 @@ def _narrow(loop: For, points: Sequence[For], first: Affine, extent: Affine, lan
     reached = substitute(extent, {loop.var: var(here)})
 
     def visit(node: Node) -> Node:
-        if isinstance(node, For) and any(node.upper == p.upper for p in points):
-            body = _moved(node.body, node.var, var(here) - first, own)
-            return replace(node, upper=reached, lanes=lanes, body=body)
-        return node
+        if not isinstance(node, For) or not any(_same_ends(node, p) for p in points):
+            return node
+        if loop.var in variables(node.lower):
+            body = _in_own(node.body, {loop.var: var(here)}, own)
+            return replace(node, lower=var(here), upper=var(here) + reached, body=body)
+        body = _moved(node.body, node.var, var(here) - first, own)
+        return replace(node, upper=reached, lanes=lanes, body=body)
 
     body = rewrite_nodes(loop.body, visit)
     return replace(loop, body=substitute_block(body, {loop.var: first, here: var(loop.var)}))
@@ -302,9 +310,20 @@ def _moved(block: Block, name: str, by: Affine, own: Collection[str]) -> Block:
     Y[r] = own[r]   ->   Y[r + by] = own[r]
     """
 
-    def stay(element: Element) -> Element:
-        return substitute_element(element, back) if element.array in own else element
+    kept = _in_own(block, {name: var(name) - by}, own)
+    return substitute_block(kept, {name: var(name) + by})
 
-    back, on = {name: var(name) - by}, {name: var(name) + by}
-    kept = rewrite_nodes(block, lambda n: rewrite_elements(n, stay) if isinstance(n, Assign) else n)
-    return substitute_block(kept, on)
+
+def _in_own(block: Block, values: Mapping[str, Affine], own: Collection[str]) -> Block:
+    """The block with variables replaced in the places of arrays of its own."""
+
+    def change(element: Element) -> Element:
+        return substitute_element(element, values) if element.array in own else element
+
+    return rewrite_nodes(
+        block, lambda n: rewrite_elements(n, change) if isinstance(n, Assign) else n
+    )
+
+
+def _same_ends(one: For, other: For) -> bool:
+    return one.lower == other.lower and one.upper == other.upper

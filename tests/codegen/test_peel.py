@@ -130,6 +130,38 @@ def test_the_rest_of_an_open_tile_lies_where_the_tile_does(size, tile, simd_byte
     }
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 7, 11, 12, 17])
+@pytest.mark.parametrize("inside", [True, False])
+def test_rows_that_a_later_part_counts_by_itself_are_cut_with_the_tile(size, inside):
+    """A part of a fused tile goes from row t to t + 6, beside one whose rows are written out.
+
+    inside: it has tiles of its own there, which end by themselves: then the tile is not cut.
+    """
+    n, q = var("size_n"), var("q")
+    left = extremum("min", (const(6), n - t))
+    fill = loop("p", left, run("S", [t + p], at("own", p), read("X", t + p)), kind="unroll")
+    end = extremum("min", (t + 6, n))
+    row = run("R", [u], at("Y", u), read("own", u - t))
+    if inside:
+        many = extremum("min", (const(3), end - q))
+        row = loop("u", many, run("R", [q + u], at("Y", q + u), read("own", q + u - t)))
+    rows = replace(loop("q" if inside else "u", end, row, step=3 if inside else 1), lower=t)
+    local = Local("own", F32, (6,), "X")
+    before = Block((loop("t", n, fill, rows, step=6, locals=[local]),))
+    with assume([SizeRange("size_n")]):
+        after = peel(before, ["size_n"], 16)
+    results = []
+    for nest in (before, after):
+        found = np.zeros(size, np.float32)
+        values = {"size_n": size}
+        execute(nest, {"X": np.arange(1, size + 1, dtype=np.float32), "Y": found}, values)
+        results.append(found)
+    np.testing.assert_array_equal(results[1], results[0])
+    assert sorted(instances(after, values)) == sorted(instances(before, values))
+    written = [x for x in loops(after) if x.kind == "unroll"]
+    assert all(extent_of(x) is not None for x in written) == (not inside)
+
+
 def test_bounds_of_an_outer_variable_stay():
     triangle = Block((loop("t", 6, loop("p", t + 1, step(t, p))),))
     assert list(instances(peel(triangle))) == list(instances(triangle))
