@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from polyc.codegen.remainder import cut_into_vectors, cut_remainder
-from polyc.loopnest.index import Affine, Extremum, const, decide, variables
+from polyc.loopnest.index import Affine, Extremum, const, decide, var, variables
 from polyc.loopnest.nodes import Block, For, If, Node, walk_nodes
 from polyc.loopnest.ranges import UNKNOWN, Known, interval, simplify_condition, simplify_index
 from polyc.loopnest.substitute import substitute_block
@@ -70,9 +70,12 @@ class _Peeling:
             return self.constant_loop(loop, known)
         (least, latest), (_, end) = interval(lower, known), interval(upper, known)
         trips = upper - lower
-        if trips.is_constant:  # so many iterations, wherever the loop begins
-            end = latest + (trips.constant - 1) // loop.step * loop.step + 1
         inside = known.and_range(loop.var, least, end - 1)
+        if trips.is_constant:  # so many iterations, wherever the loop begins
+            more = (trips.constant - 1) // loop.step * loop.step
+            inside = known.and_range(loop.var, least, latest + more)
+            if loop.step > 1:  # the last of tiles within a whole tile is whole
+                inside = inside.and_facts(lower + more - var(loop.var))
         is_open = loop.kind == "vector" and not (loop.lanes or trips.is_constant)
         if is_open and loop.step == 1 and self.simd_bytes:
             pieces = cut_into_vectors(loop, inside, self.simd_bytes)

@@ -53,6 +53,9 @@ from polyc.types.sizes import Extent, Size, bounds
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""
 
+MATRIX_ROWS = (8, *ROWS)
+"""The same where matrices are multiplied, by which tiles are twice as high at least."""
+
 SHRUNK_ROWS = (1,)
 """The same of a tile whose taps run along a diagonal, all of which is written out."""
 
@@ -83,13 +86,14 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
             start = start + floordiv(end - start, width) * width
         return
     kinds = {node.kind for node in points} - {"sequential"}
-    if len(kinds) != 1:  # tiles within it are cut in turn
+    if not (len(kinds) == 1 or kinds == {"unroll", "instruction"}):  # tiles within are cut in turn
         yield from _unless_empty(rest, (left - 1, partial))
         return
     # What is left of a tile of 16 needs no vector of 64 bytes.
     lanes = min(_lanes(points, simd_bytes), 1 << (size - 1).bit_length())
     first = start
-    for width in (lanes,) if kinds == {"vector"} else ROWS:
+    rows = MATRIX_ROWS if "instruction" in kinds else ROWS
+    for width in (lanes,) if kinds == {"vector"} else rows:
         if width < size:
             cut = replace(rest, upper=rest.upper - (width - 1), step=width)
             narrow = _narrow(cut, points, first, const(width))
@@ -183,8 +187,8 @@ def _dependent_loops(loop: For) -> list[For]:
 def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
     """The loops below over the iterations of a partial tile; none if some bound is another one.
 
-    They count from 0, or from where the tile begins, which then says no more inside. None as well if
-    something is done outside of them: several tiles would do it several times.
+    They count from 0, or from where the tile begins, and then nothing inside ends by that. None as
+    well if something is done outside of them: several tiles would do it several times.
     """
     found: list[For] = []
     for node in walk_nodes(loop.body):

@@ -9,7 +9,7 @@ from math import prod
 import islpy as isl
 
 from polyc.memory.storage import Storage
-from polyc.poly.affine import coefficients, is_divided, outputs, unit_dimension
+from polyc.poly.affine import Column, coefficients, is_divided, outputs, unit_dimension
 from polyc.scop.expr import Call, Expr, Index, Load, Within, offset_range, walk
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import estimate
@@ -116,6 +116,24 @@ def compute_strides(
             )
         )
     return tuple(result)
+
+
+def has_known_step(column: Column, storage: Storage | None) -> bool:
+    """Whether a number says how far an iterator moves in memory, and no size that a call decides.
+
+    column: how it moves in each dimension.   x[n, c, h, w] along w: yes; along h: w elements
+    """
+    if None in column:
+        return False
+    if storage is None:  # free to lie so
+        return True
+    blocked = dict(storage.blocks)
+    return all(
+        isinstance(extent, int)
+        for d, step in enumerate(column)
+        if step and d not in blocked
+        for extent in storage.shape[storage.permutation.index(d) + 1 :]
+    )
 
 
 def _repeats(

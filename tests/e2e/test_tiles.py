@@ -6,6 +6,7 @@ import re
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 import polyc
@@ -98,6 +99,60 @@ def test_convolutions(target, channels, filters, size, kernel, pad, stride):
     model = polyc.compile(graph, target=target)
     np.testing.assert_array_equal(model(x), wanted)
     assert any("use tile.u8s8 " in text for text in model.schedules.values())
+
+
+def opened(model: onnx.ModelProto, *names: str | int) -> onnx.ModelProto:
+    """The model with these dimensions of its first input, names or numbers."""
+    shape = model.graph.input[0].type.tensor_type.shape
+    for dim, name in zip(shape.dim, names, strict=True):
+        if isinstance(name, str):
+            dim.dim_param = name
+        else:
+            dim.dim_value = name
+    return model
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+def test_rows_of_any_batch_run_as_one(target):
+    """What is left of the last tile are products of fewer rows, down to one."""
+    need(target)
+    rng = np.random.default_rng(11)
+    w = whole(rng, np.int8, 64, 80)
+    graph = opened(model_of("MatMulInteger", np.zeros((1, 1, 64), np.uint8), w, True), "b", "t", 64)
+    model = polyc.compile(graph, target=target, hint={"b": 1, "t": 70})
+    (text,) = model.schedules.values()
+    assert "collapse b0 i" in text
+    assert "use tile.u8s8 " in text
+    for b, t in ((1, 70), (31, 1), (5, 3), (2, 32), (1, 1)):
+        x = whole(rng, np.uint8, b, t, 64)
+        np.testing.assert_array_equal(model(x), wrapped(x, w))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["loops", "here"])
+@pytest.mark.parametrize("kernel", [1, thorough(3)])
+def test_images_of_any_size(target, kernel):
+    need(target)
+    rng = np.random.default_rng(kernel)
+    x, w = np.zeros((1, 64, 9, 9), np.uint8), whole(rng, np.int8, 64, 64, kernel, kernel)
+    graph = model_of("ConvInteger", x, w, True, pads=[kernel // 2] * 4)
+    opened(graph, "n", 64, "h", "w")
+    model = polyc.compile(graph, target=target, hint={"n": 1, "h": 28, "w": 28})
+    plain = polyc.compile(graph, target=without_tiles(target))
+    assert any("use tile.u8s8 " in text for text in model.schedules.values())
+    for n, height, width in ((1, 14, 14), (2, 1, 1), (1, 3, 31), (3, 5, 9)):
+        x = whole(rng, np.uint8, n, 64, height, width)
+        np.testing.assert_array_equal(model(x), plain(x))
+
+
+def test_rows_a_size_apart_are_not_those_of_a_tile():
+    """Along h each row is w pixels behind the one before: no number says so."""
+    graph, _, _ = convolution(64, 48, 9, 3, 1, 1)
+    tile = "use tile.u8s8 product_2.y' product_2.x product_2.o c c'"
+    text = f"order n o x y | split y 4 | vector o | split c 4 | sink y' x o c c' | {tile}"
+    with pytest.raises(IllegalSchedule):
+        polyc.compile(
+            opened(graph, "n", 64, "h", "w"), target=TILES, schedule={"product_2_out": text}
+        )
 
 
 ROWS_OF_ROWS = (

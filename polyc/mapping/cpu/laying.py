@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.contraction.grouping import find_group, is_grouped
-from polyc.mapping.cpu.contraction.matrix_tile import choose_matrix_tile
+from polyc.mapping.cpu.contraction.matrix_tile import list_matrix_tiles
 from polyc.mapping.cpu.contraction.register_tile import choose_register_tile
 from polyc.mapping.cpu.contraction.rows_as_one import Rows, list_rows_as_one
 from polyc.mapping.cpu.layout import decide_layouts
@@ -103,11 +103,11 @@ def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
     if found is None:
         return None
     grouped, packed = found
-    matrices = choose_matrix_tile(one, vector, grouped, target)
-    if matrices is not None:
-        tile, several = matrices
-        tiles = Tiles(vector, tile, packed, several)
-        if _fits(one, tiles, several, vector, tile[0]):
+    runs = _runs_to_join(one, vector)
+    for tile, several, rows in list_matrix_tiles(one, vector, grouped, target, runs):
+        tiles = Tiles(vector, tile, packed, several, rows)
+        along = rows[-1] if rows else tile[0]
+        if lies_evenly(one, tiles) and _fits(one, tiles, several, vector, along):
             return tiles
     for may_join in (True, False):
         tile, rows = _choose_tile(one, vector, target, may_join)
@@ -115,6 +115,13 @@ def _group(one: OpenCluster, vector: int, target: Target) -> Tiles | None:
         if lies_evenly(one, tiles):
             break
     return tiles if _fits(one, tiles, grouped, vector) else None
+
+
+def _runs_to_join(one: OpenCluster, vector: int) -> list[Rows]:
+    """The loops that may run as one where a call decides how often: evenly apart, so far."""
+    of = one.cluster, vector, one.strides, one.arrays, one.storages
+    known = list_rows_as_one(*of, may_join=False)
+    return [run for run in list_rows_as_one(*of) if run not in known]
 
 
 def lies_evenly(one: OpenCluster, tiles: Tiles) -> bool:

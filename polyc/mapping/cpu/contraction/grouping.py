@@ -18,7 +18,7 @@ from polyc.loopnest.instructions import unify
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import Grouped
 from polyc.memory.storage import Storage
-from polyc.memory.strides import Strides, accesses, compute_strides
+from polyc.memory.strides import Strides, accesses, compute_strides, has_known_step
 from polyc.poly.affine import coefficients, output
 from polyc.schedule.cluster import Cluster
 from polyc.scop.factors.narrow_factors import OFTEN
@@ -119,7 +119,8 @@ def is_grouped(
     written, *loads = compute_strides(update, arrays, storages)
     if rows is not None:
         along = cluster.shared[rows][update.name]
-        if any(a.steps[along] is None for a in (written, *loads)):
+        touched = zip((written, *loads), update.columns, strict=True)
+        if not all(has_known_step(c[along], storages.get(a.array)) for a, c in touched):
             return False
     steps = [(a.steps[lane], a.steps[grouped.position]) for a in loads]
     if (written.steps[lane], written.steps[grouped.position]) != (1, 0):

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil, prod
 
+from polyc.codegen.remainder import MATRIX_ROWS
 from polyc.codegen.tile_groups import group_parts
 from polyc.loopnest.instructions import unify_all
 from polyc.mapping.cpu.contraction.register_tile import least_price
+from polyc.mapping.cpu.contraction.rows_as_one import Rows
 from polyc.mapping.open_cluster import OpenCluster
 from polyc.mapping.reading import Grouped, Tile
-from polyc.memory.strides import Strides
+from polyc.memory.strides import Strides, has_known_step
 from polyc.scop.expr import Load
 from polyc.scop.scop import Statement
 from polyc.target.costs import (
@@ -39,10 +41,14 @@ MOST_PARTS = 4
 WIDTHS = tuple(range(MOST, MOST_PARTS * MOST + 1, MOST))
 
 
-def choose_matrix_tile(
-    one: OpenCluster, vector: int, grouped: Grouped, target: Target
-) -> tuple[Tile, Grouped] | None:
-    """(the cheapest tile, the words of a sum that it takes together), if that beats vectors."""
+def list_matrix_tiles(
+    one: OpenCluster, vector: int, grouped: Grouped, target: Target, runs: Sequence[Rows] = ()
+) -> Iterator[tuple[Tile, Grouped, Rows]]:
+    """(a tile, the words of a sum that it takes together, the loops that run as one for its rows).
+
+    For each loop that may give the rows, or each of the `runs` that may run as one for them, the
+    cheapest tile, and of these the cheapest first; none that does not beat vectors.
+    """
     cluster = one.cluster
     update = next(s for s in cluster.statements if s.name == grouped.statement)
     row = _find_row(update, one, vector, target)
@@ -50,35 +56,53 @@ def choose_matrix_tile(
     lane = cluster.shared[vector][update.name]
     depth, columns = sizes[grouped.position], sizes[lane]
     if row is None or cluster.summed or depth is None or columns is None or depth % row.terms:
-        return None
+        return
     words = _divide(depth // row.terms)
-    loads = one.strides[update.name][1:]
-    priced: list[tuple[float, int, Tile]] = []  # of those that cost the same, with near rows
-    for d, loop in enumerate(cluster.shared):
-        p = loop[update.name]
-        rows = sizes[p]
-        if d == vector or rows is None or rows == 1 or not _gives_rows(loads, lane, p):
+    accesses = one.strides[update.name]
+    lying = [one.storages.get(access.array) for access in accesses]
+    # Of those that cost the same, with near rows.
+    priced: list[tuple[float, int, Tile, Rows]] = []
+    for run in (*runs, *((d,) for d in range(len(cluster.shared)))):
+        positions = [cluster.shared[d][update.name] for d in run]
+        gives = all(_gives_rows(accesses[1:], lane, p) for p in positions)
+        if vector in run or not gives or prod(cluster.extents[d] for d in run) == 1:
             continue
-        times = prod(n for q, n in enumerate(update.estimated_extents) if q not in (p, lane))
-        shared = cluster.shared_positions(update) - {p, lane}
-        sums = prod(n for q, n in enumerate(update.estimated_extents) if q in shared)
-        steps = times // (row.terms * words) // sums
-        for height in _heights(rows):
-            for width in (w for w in WIDTHS if w < columns + MOST):
-                width = min(width, columns)
-                cycles = sums * sum(
-                    m * n * _price_part(h, w, words, steps)
-                    for h, m in _cut(rows, height)
-                    for w, n in _cut(columns, width)
-                )
-                apart = max(access.steps[p] or 0 for access in loads)
-                priced.append((cycles, apart, (d, height, width)))
-    if not priced:
-        return None
-    cycles, _, tile = min(priced, key=lambda each: each[:2])
-    if cycles >= _price_vectors(one, vector, update, grouped, target):
-        return None
-    return tile, replace(grouped, instruction=row.name, words=words)
+        p = positions[-1]
+        touched = zip(update.columns, lying, strict=True)
+        if all(has_known_step(column[p], storage) for column, storage in touched):
+            cycles, height, width = _price_rows(update, positions, lane, row.terms, words)
+            apart = max(access.steps[p] or 0 for access in accesses[1:])
+            joined = run if len(run) > 1 else ()
+            priced.append((cycles, apart, (run[0], height, width), joined))
+    most = _price_vectors(one, vector, update, grouped, target) if priced else 0.0
+    for cycles, _, tile, joined in sorted(priced, key=lambda each: each[:2]):
+        if cycles < most:
+            yield tile, replace(grouped, instruction=row.name, words=words), joined
+
+
+def _price_rows(
+    update: Statement, positions: Sequence[int], lane: int, terms: int, words: int
+) -> tuple[float, int, int]:
+    """(cycles, rows, columns) of the cheapest tile whose rows are iterations of these iterators."""
+    extents = update.estimated_extents
+    rows, columns = prod(extents[p] for p in positions), extents[lane]
+    taken = {*positions, lane}
+    # A statement writes each sum once: what its result does not move with is summed up.
+    added = {q for q, moves in enumerate(update.columns[0]) if not any(moves)}
+    sums = prod(n for q, n in enumerate(extents) if q not in taken | added)
+    steps = prod(n for q, n in enumerate(extents) if q in added) // (terms * words)
+    is_open = any(update.exact_extents[p] is None for p in positions)
+    found: list[tuple[float, int, int]] = []
+    for height in dict.fromkeys((*_heights(rows), *(WIDTHS if is_open else ()))):
+        heights = _cut_open(rows, height) if is_open else _cut(rows, height)
+        for width in (min(w, columns) for w in WIDTHS if w < columns + MOST):
+            cycles = sums * sum(
+                m * n * _price_part(h, w, words, steps)
+                for h, m in heights
+                for w, n in _cut(columns, width)
+            )
+            found.append((cycles, height, width))
+    return min(found, key=lambda each: each[0])
 
 
 def _find_row(
@@ -120,6 +144,16 @@ def _cut(extent: int, size: int) -> list[tuple[int, int]]:
     """(size, how many) of the tiles of a loop, the last of which may be smaller."""
     whole, rest = divmod(extent, size)
     return [(n, times) for n, times in ((size, whole), (rest, 1)) if n and times]
+
+
+def _cut_open(extent: int, size: int) -> list[tuple[int, int]]:
+    """The same of a loop whose extent a call decides: what is left is cut into lower tiles."""
+    tiles = [(size, extent // size)]
+    left = extent % size
+    for n in (n for n in MATRIX_ROWS if n < size):
+        tiles.append((n, left // n))
+        left %= n
+    return [(n, times) for n, times in tiles if times]
 
 
 def _price_part(height: int, width: int, words: int, steps: int) -> float:
