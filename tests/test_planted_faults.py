@@ -111,6 +111,12 @@ def ends() -> Graph:
     return Graph.of(y=ops.slice(x, (-3, -7), (2**31 - 1, 5), axes=(1, 2)))
 
 
+def texts() -> Graph:
+    """Rows of a batch of texts, which run as one."""
+    x = ops.input("x", ("texts", "tokens", 24))
+    return Graph.of(y=ops.relu(ops.matmul(x, weights(24, 48))))
+
+
 MODELS = [
     layers,
     gather,
@@ -125,6 +131,7 @@ MODELS = [
     tiles,
     halved,
     ends,
+    texts,
 ]
 
 # -- faults ---------------------------------------------------------------------------------------
@@ -580,6 +587,25 @@ def another_size(right):
 @fault("polyc.backends.cpu:share_out", layers, "it does not say who of a team of threads does what")
 def nobody_says_what_threads_do(right):
     return lambda kernel: kernel
+
+
+@fault("polyc.mapping.join_rows:find_even_rows", texts, "its rows are no single loop: ")
+def texts_for_tokens(right):
+    return after(right, lambda rows: rows and replace(rows, extents=rows.extents[::-1]))
+
+
+@fault("polyc.mapping.join_rows:count_rows", texts, "does not go through all of its rows as one")
+def the_rows_of_one_text_too_few(right):
+    def fewer(s, rows):
+        last = rows.where[s.name][-1]
+        return right(s, rows).lower_bound_val(isl.dim_type.set, last, isl.Val(1))
+
+    return fewer
+
+
+@fault("polyc.mapping.join_rows:join_storage", texts, "lies elsewhere with its rows as one")
+def rows_further_apart(right):
+    return after(right, lambda s: replace(s, shape=(*s.shape[:-1], s.shape[-1] + 8)))
 
 
 SELDOM = {
