@@ -21,6 +21,8 @@ from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.mapping.tuned import Tuned
 from polyc.memory.storage import Storage, row_major
 from polyc.memory.strides import Strides
+from polyc.poly.affine import exact_extents
+from polyc.poly.parameters import at_sizes
 from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
 from polyc.schedule.keeping import Prefetch
@@ -29,6 +31,7 @@ from polyc.schedule.schedule import Schedule
 from polyc.scop.expr import Load
 from polyc.scop.scop import Array, Scop, Statement, gather_steps
 from polyc.target.machine import Target
+from polyc.types.estimate import hinted
 
 ROWS = 4
 """Rows that a copy writes at once into each panel, a run of lines there.
@@ -174,6 +177,8 @@ class _Store:
         vector = tiles.vector
         if vector is None:
             return free.vector is None
+        if _runs_once_at_hint(one, free.vector) and not _runs_once_at_hint(one, vector):
+            return True
         return all(
             access.steps[loop] in (0, 1) and loop not in access.data
             for s in one.cluster.statements
@@ -181,6 +186,14 @@ class _Store:
             for access in one.strides[s.name]
             if access.array in copies
         )
+
+
+def _runs_once_at_hint(one: OpenCluster, loop: int | None) -> bool:
+    """Whether a shared loop is over a batch of one, though it is planned for two."""
+    if loop is None:
+        return False
+    s = one.cluster.statements[0]
+    return exact_extents(at_sizes(s.domain, hinted))[one.cluster.shared[loop][s.name]] == 1
 
 
 def _copied_to(cluster: Cluster, arrays: Mapping[str, Array]) -> str | None:
