@@ -67,6 +67,19 @@ def test_texts_of_a_batch(hint, tmp_path):
         np.testing.assert_allclose(model(x, z), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "shape", [("n", "floor(n/2)"), ("n", "2*n"), ("n", "n"), ("rows", "rows_1")]
+)
+def test_rows_whose_numbers_follow_from_each_other(shape, tmp_path):
+    """One of them runs once at the hint; one is called as the kernel would call their product."""
+    graph = Graph.of(y=ops.matmul(ops.input("x", (*shape, 64)), WEIGHTS))
+    model = compiled(graph, tmp_path, dims={shape[0]: (0, None)})
+    for n in (0, 1, 2, 7):
+        rows = {"floor(n/2)": n // 2, "2*n": 2 * n, "n": n, "rows_1": 5}[shape[1]]
+        x = RNG.standard_normal((n, rows, 128)).astype(np.float32)[..., ::2]
+        np.testing.assert_allclose(model(x), x.astype(np.float64) @ WEIGHTS, rtol=1e-4, atol=1e-4)
+
+
 def test_pixels_of_images(tmp_path):
     model = compiled(images(), tmp_path)
     (text,) = (text for text in model.schedules.values() if "collapse" in text)

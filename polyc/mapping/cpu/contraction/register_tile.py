@@ -226,7 +226,7 @@ class _Contraction:
         if _is_stored_alone(cluster, self.vector, d, written) and short is None:
             alone = STORED_ALONE * self.lanes / self.taps
         # Of equal ones it is the innermost loop.
-        far = 0.0 if d is None else 1e-3 * (len(self.loops) - 1 - self.loops.index(d))
+        far = 0.0 if d is None else 1e-3 * sum(e > d for e in self.loops)
         side = 1 if short is None else cluster.extents[short]
         places = count_places(cluster, run, self.strides) if len(run) > 1 else (0, 0)
         most = MOST_ACROSS if self.by_data else 4
