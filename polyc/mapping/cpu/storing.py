@@ -178,7 +178,7 @@ class _Store:
         if vector is None:
             return free.vector is None
         if _runs_once_at_hint(one, free.vector) and not _runs_once_at_hint(one, vector):
-            return True
+            return True  # along a batch of one all lanes but one would be idle
         return all(
             access.steps[loop] in (0, 1) and loop not in access.data
             for s in one.cluster.statements
