@@ -27,6 +27,7 @@ import islpy as isl
 
 from polyc.analysis.witness import illegal
 from polyc.errors import NotFixed
+from polyc.loopnest.nodes import Products
 from polyc.memory.storage import Storage
 from polyc.poly.affine import outputs, plain_iterator
 from polyc.poly.parameters import among_own_sizes, read, spell
@@ -50,10 +51,6 @@ class JoinedRows:
     extents: tuple[Extent, ...]
     size: str
 
-    @property
-    def count(self) -> Extent:
-        return prod(map(named, self.extents))
-
 
 def check_joined_rows(
     kernel: str,
@@ -69,8 +66,7 @@ def check_joined_rows(
     if reason:
         raise illegal(where, f"its rows are no single loop: {reason}")
     for before, now in zip(stated.statements, joined.statements, strict=True):
-        same = (before.name, before.reduction) == (now.name, now.reduction)
-        if not same or now.write is not before.write or now.value is not before.value:
+        if now != replace(before, domain=now.domain):
             raise illegal(where, f"with its rows as one {now.name} computes something else")
         if not _is_joined(before, now, rows):
             raise illegal(where, f"{now.name} does not go through all of its rows as one")
@@ -83,6 +79,12 @@ def check_joined_rows(
             wanted, found = join_storage(storages[name], dimensions, rows), joined_storages[name]
             if not found.map.plain_is_equal(wanted.map) or found.shape != wanted.shape:
                 raise illegal(where, f"{name} lies elsewhere with its rows as one")
+
+
+def check_products(kernel: str, products: Products, rows: JoinedRows) -> None:
+    """Raises IllegalSchedule unless a kernel computes the number of its rows, and nothing else."""
+    if products != ((rows.size, prod(map(named, rows.extents))),):
+        raise illegal(f"kernel {kernel}", "it does not multiply what its loops have for its rows")
 
 
 def find_uneven(

@@ -10,7 +10,7 @@ import islpy as isl
 from polyc.analysis.counts import count_bytes, count_flops
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.analysis.instructions import check_instructions
-from polyc.analysis.joined_rows import check_joined_rows
+from polyc.analysis.joined_rows import check_joined_rows, check_products
 from polyc.analysis.launches.verify import Judged
 from polyc.analysis.proof import Proof
 from polyc.analysis.same_values import check_granted, check_own_sizes, check_same_values
@@ -34,7 +34,7 @@ from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
 from polyc.codegen.vectorise import vectorise
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import Block, Kernel, walk_nodes
+from polyc.loopnest.nodes import Block, Kernel, Products, walk_nodes
 from polyc.loopnest.registers import find_registers
 from polyc.mapping.join_rows import join_rows
 from polyc.mapping.own_sizes import by_own_sizes
@@ -61,7 +61,7 @@ from polyc.threads.barriers import join_pieces
 from polyc.threads.team import share_out
 from polyc.trace import Trace
 from polyc.types.ranges import assume, assumed_ranges
-from polyc.types.sizes import Extent, names_in
+from polyc.types.sizes import names_in
 
 
 def compile_for_cpu(
@@ -84,13 +84,11 @@ def compile_for_cpu(
                 seen = kernel_scop(name, joined.kernel, inside)
                 storages = stored.storages, joined.kernel.storages
                 check_joined_rows(name, stated, storages[0], seen, storages[1], rows)
-        products = ((rows.size, rows.count),)
+        products = ((rows.size, joined.count),)
         compiled = _by_own_sizes(name, joined.kernel, inside, products, target, options, trace)
+    if options.verify:
+        check_products(name, products, rows)
     return _as_stated(compiled, stated, stored)
-
-
-Products = tuple[tuple[str, Extent], ...]
-"""Sizes that a kernel computes itself, by name."""
 
 
 def _by_own_sizes(

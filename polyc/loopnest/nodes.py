@@ -274,13 +274,17 @@ Tiled = TileShapes | TileMove | TileProduct
 Node = For | If | Assign | Block | Transpose | Commit | Await | Barrier | Tiled
 
 
+Products = tuple[tuple[str, Extent], ...]
+"""Sizes that a kernel computes itself, by name."""
+
+
 @dataclass(frozen=True)
 class Kernel(Prototype):
     """One generated function; `products`: sizes that it computes itself, of those it is given."""
 
     body: Block
     comment: tuple[str, ...] = ()
-    products: tuple[tuple[str, Extent], ...] = ()
+    products: Products = ()
 
     @property
     def known(self) -> tuple[str, ...]:

@@ -32,8 +32,9 @@ from polyc.poly.affine import outputs, plain_iterator
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array, Statement
 from polyc.types.estimate import hinted
+from polyc.types.parameters import named
 from polyc.types.ranges import PREFIX, SizeRange, assume, assumed_ranges
-from polyc.types.sizes import bounds
+from polyc.types.sizes import Extent, bounds
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Joined:
     arrays: Mapping[str, Array]
     rows: JoinedRows
     size: SizeRange
+
+    @property
+    def count(self) -> Extent:
+        """That number, by the sizes that the kernel is given."""
+        return prod(map(named, self.rows.extents))
 
 
 def join_rows(kernel: StoredKernel, arrays: Mapping[str, Array]) -> Joined | None:

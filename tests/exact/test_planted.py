@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from polyc import Graph, ops
-from polyc.analysis.joined_rows import JoinedRows
 from polyc.codegen import partial_results
 from polyc.codegen import transpose as transpose_module
 from polyc.codegen import vectorise as vectorise_module
@@ -22,6 +21,7 @@ from polyc.errors import BuildError
 from polyc.exact.run import ExactReport
 from polyc.loopnest import registers as registers_module
 from polyc.loopnest.nodes import Block
+from polyc.mapping.join_rows import Joined
 from polyc.memory import storage
 from polyc.printing import driver, print_c, print_expr, scope
 from polyc.printing.print_expr import Printer
@@ -518,8 +518,8 @@ def copies_are_merged_to_the_wrong_place(patch):
 @fault(texts)
 def rows_of_all_texts_but_one(patch):
     """The size that the printed kernel computes itself, of those it is given."""
-    right = JoinedRows.count.fget
-    patch.setattr(JoinedRows, "count", property(lambda rows: right(rows) - rows.extents[-1]))
+    right = Joined.count.fget
+    patch.setattr(Joined, "count", property(lambda of: right(of) - of.rows.extents[-1]))
 
 
 @fault(long_sum)
