@@ -48,6 +48,11 @@ class StoredCluster:
         """Where the cluster is executed, if not in every call."""
         return self.cluster.branches
 
+    @property
+    def last(self) -> str:
+        """The name of its last statement, which it keeps when its fills become parts themselves."""
+        return self.cluster.statements[-1].name
+
     @cached_property
     def named(self) -> InitialLoops:
         """The loops that the schedule starts from."""

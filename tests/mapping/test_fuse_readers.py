@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from polyc.mapping.cpu.free_fills import set_fills_free
 from polyc.mapping.cpu.fuse_tiles import fuse_readers
 from polyc.mapping.cpu.storing import store_clusters
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.schedule.cluster import Cluster
-from polyc.scop.expr import call
+from polyc.scop.expr import Const, call
 from polyc.scop.scop import Scop
-from tests.analysis.nests import array, load, statement
+from tests.analysis.nests import F32, array, load, statement
 from tests.mapping.stages import AVX512
 
 
@@ -69,4 +70,54 @@ def test_a_reader_under_another_shape_is_not_fused_with_the_writer():
     assert fuse_at(replace(of, statements=(*of.statements[:2], c, of.statements[3])), "B")[:2] == [
         ["A"],
         ["B"],
+    ]
+
+
+def framed_for_two() -> Scop:
+    """A: T = -x;  F: X[0] = 0, before W: X[1 + i] = -T[i];  B: y = -X;  C: z = -X."""
+    line, frame = "0 <= i < 64", "0 <= i < 65"
+    statements = (
+        statement(
+            f"{{ A[i] : {line} }}", "{ A[i] -> T[i] }", call("neg", load("{ A[i] -> x[i] }"))
+        ),
+        statement("{ F[i] : i = 0 }", "{ F[i] -> X[i] }", Const(0.0, F32)),
+        statement(
+            f"{{ W[i] : {line} }}", "{ W[i] -> X[1 + i] }", call("neg", load("{ W[i] -> T[i] }"))
+        ),
+        *(
+            statement(
+                f"{{ {name}[i] : {frame} }}",
+                f"{{ {name}[i] -> {target}[i] }}",
+                call("neg", load(f"{{ {name}[i] -> X[i] }}")),
+            )
+            for name, target in (("B", "y"), ("C", "z"))
+        ),
+    )
+    kinds = {"x": "input", "y": "output", "z": "output"}
+    shapes = {"x": [64], "T": [64], "X": [65], "y": [65], "z": [65]}
+    arrays = {n: array(n, shape, kinds.get(n, "temporary")) for n, shape in shapes.items()}
+    return Scop("g", statements, arrays, ("x",), ("y", "z"))
+
+
+def test_what_two_read_is_handed_to_neither_where_its_fills_are_parts_themselves():
+    """A fill that has become a part touches the array, and is no reader that others are left for.
+
+    basic-pitch 0.4.0, a network that transcribes music, was refused for that.
+    """
+    scop = framed_for_two()
+    a, f, w, b, c = (Cluster((s,), ({s.name: 0},), False) for s in scop.statements)
+    stored = store_clusters((a, replace(w, prelude=f.statements), b, c), scop, AVX512)
+    asked = []
+
+    def fuse(kernel, one, handed):
+        asked.append((one.cluster.statements[-1].name, set(handed)))
+        parts = [part for p in (*kernel.parts, one) for part in set_fills_free(p, scop.arrays)]
+        return StoredKernel(tuple(parts), handed=handed)
+
+    kernels = fuse_readers(stored.clusters, scop.arrays, fuse)
+    assert asked == [("W", {"T"})]
+    assert [[s.name for s in kernel.statements] for kernel in kernels] == [
+        ["A", "F", "W"],
+        ["B"],
+        ["C"],
     ]

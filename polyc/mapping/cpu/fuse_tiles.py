@@ -21,8 +21,7 @@ cache for each.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from math import ceil, lcm, prod
@@ -73,7 +72,10 @@ def fuse_readers(
     stored: Sequence[StoredCluster], arrays: Mapping[str, Array], fuse: Fuse
 ) -> tuple[StoredKernel, ...]:
     """The clusters as kernels, each fused with the one that hands it most where `fuse` says so."""
-    users = Counter(name for one in stored for name in homes_of(one.arrays, arrays))
+    users: dict[str, set[str]] = {}  # array -> the clusters that touch its memory, as `last`
+    for one in stored:
+        for name in homes_of(one.arrays, arrays):
+            users.setdefault(name, set()).add(one.last)
     kernels: list[StoredKernel] = []
     writers: dict[str, set[int]] = {}  # array -> positions of the kernels that write it
     for one in stored:
@@ -92,7 +94,7 @@ def fuse_readers(
             fused = StoredKernel((*first.parts, one), (), (), first.handed | handed)
         elif fits and not (one.given or kernels[position].given):
             fused = fuse(kernels[position], one, handed)
-        moved: _Moved | None = None
+        moved: tuple[list[StoredKernel], list[StoredKernel]] | None = None
         if fused:
             moved = _move_between(kernels[position + 1 :], kernels[position], kernel, arrays)
         if same and moved is None:
@@ -118,7 +120,7 @@ def _find_producer(
     kernels: Sequence[StoredKernel],
     positions: Iterable[int],
     one: StoredCluster,
-    users: Mapping[str, int],
+    users: Mapping[str, Set[str]],
     arrays: Mapping[str, Array],
 ) -> tuple[int, frozenset[str]]:
     """(position of the kernel that hands over most to a cluster alone, what it hands over)."""
@@ -130,7 +132,7 @@ def _find_producer(
             name
             for name in kernel.written.intersection(one.arrays)
             if arrays[name].kind == "temporary"
-            and users[name] == 1 + sum(name in part.arrays for part in kernel.parts)
+            and users.get(name, {""}) <= {p.last for p in (*kernel.parts, one) if name in p.arrays}
         )
         size = sum(arrays[name].bytes for name in handed)
         if size > most:
@@ -138,15 +140,12 @@ def _find_producer(
     return found
 
 
-_Moved = tuple[list[StoredKernel], list[StoredKernel]]
-
-
 def _move_between(
     between: Sequence[StoredKernel],
     first: StoredKernel,
     second: StoredKernel,
     arrays: Mapping[str, Array],
-) -> _Moved | None:
+) -> tuple[list[StoredKernel], list[StoredKernel]] | None:
     """The kernels between two that are to become one: (those to run before, those after)."""
     alike = second.step, second.branches
     if any((kernel.step, kernel.branches) != alike for kernel in (first, *between)):
