@@ -32,6 +32,7 @@ from polyc.codegen.hold import hold
 from polyc.codegen.multiply_tiles import multiply_tiles
 from polyc.codegen.peel import peel
 from polyc.codegen.side_by_side import add_side_by_side
+from polyc.codegen.unswitch import unswitch
 from polyc.codegen.vectorise import vectorise
 from polyc.errors import IllegalSchedule
 from polyc.loopnest.nodes import Block, Kernel, Products, walk_nodes
@@ -245,7 +246,7 @@ def _generate(
     statements = {s.name: s for s in part.statements}
     sizes = list_sizes(part, stored.storages)
     loops = generate_nest(tree, statements, stored.storages, places.local, near=places.near)
-    nest = peel(loops, sizes, simd_bytes)
+    nest = peel(unswitch(loops, frozenset(sizes)), sizes, simd_bytes)
     kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
     inside = {x.first.array for n in walk_nodes(nest) if isinstance(n, Block) for x in n.near}
     params = list_params(kept, part, stored.storages, inside)
