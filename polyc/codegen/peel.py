@@ -21,7 +21,6 @@ from polyc.loopnest.ranges import UNKNOWN, Known, interval, simplify_condition, 
 from polyc.loopnest.substitute import substitute_block
 from polyc.types.sizes import assumed_range
 
-
 MOST_ASIDE = 4
 """The most iterations of a loop that become code of their own: each is as long as the loop."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,9 @@ of the scores as one tile, which no cache holds in the second. Tiles and orders 
 slower at 128; at 1024 they gain where rows are not a power of two apart (`mapping/cpu/layout.py`),
 and what a tile hands on can stay near (`promote/near.py`): a half of the time together (Zen 3).
 """
+
+SIGNAL = 16000
+"""The same for what windows go over that lie far apart: a second of speech."""
 
 IMAGE = 224
 """The same for height and width."""
@@ -93,17 +96,23 @@ def typical_sizes(inputs: Iterable[tuple[Sequence[Extent], np.dtype]]) -> dict[s
 
 
 def with_hints(
-    ranges: Sequence[SizeRange], typical: Mapping[str, int], needs: Sequence[Size]
+    ranges: Sequence[SizeRange],
+    typical: Mapping[str, int],
+    needs: Sequence[Size],
+    extents: Collection[Size] = (),
 ) -> list[SizeRange]:
     """The ranges, each with a hint: what it has, or what is typical and in the range.
 
     If some branch needs more, it is larger: kernels that no call of the hinted sizes executes would
-    be chosen for nothing.
+    be chosen for nothing. So it is for a signal, as some of the `extents` tell.
 
         floor(length/64) - 5 is needed     ->   length: 512, not 128
+        floor(length/256) + 1 windows      ->   length: 16000
     """
     hints = {size.name: _inside(size, typical.get(size.name, TYPICAL)) for size in ranges}
     for size in (size for size in ranges if size.hint is None):
+        if hints[size.name] == TYPICAL and _is_signal(size.name, hints, extents):
+            hints[size.name] = _inside(size, SIGNAL)
         own = [n for n in needs if size.name in n.names and n.names <= hints.keys()]
         larger = (_inside(size, hints[size.name] << k) for k in range(MOST_DOUBLINGS))
         for value in larger:
@@ -111,6 +120,13 @@ def with_hints(
                 hints[size.name] = value
                 break
     return [replace(size, hint=hints[size.name]) for size in ranges]
+
+
+def _is_signal(name: str, hints: Mapping[str, int], extents: Collection[Size]) -> bool:
+    """Whether there would be a single one of windows that a signal has many of."""
+    long = {**hints, name: SIGNAL}
+    of_it = [e for e in extents if name in e.names and e.names <= hints.keys()]
+    return any(evaluate(e, hints) <= 1 and evaluate(e, long) >= FAR_ABOVE for e in of_it)
 
 
 def _inside(size: SizeRange, typical: int) -> int:

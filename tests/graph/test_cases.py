@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 from polyc.errors import NotFixed, ShapeError
 from polyc.graph.inference.cases import decide_cases, find_cases
+from polyc.graph.inference.parameters import find_parameters
 from polyc.graph.ir import Node, Tensor
+from polyc.graph.onnx_import import import_onnx
 from polyc.types.estimate import with_hints
 from polyc.types.parameters import needed_ranges, tightened
 from polyc.types.ranges import SizeRange, assume
@@ -127,3 +130,35 @@ def test_a_signal_is_longer_than_one_window():
     assert size.hint == 1000
     (size,) = with_hints([SizeRange("n", 64)], {}, [])
     assert size.hint == 128
+
+
+def test_a_length_that_a_single_far_window_would_go_over_is_one_of_sound():
+    def hint(size, *extents):
+        (found,) = with_hints([size], {}, [], extents)
+        return found.hint
+
+    n = SizeRange("n")
+    assert hint(n, N // 256 + 1) == 16000
+    assert hint(n, N, N // 64 + 1) == 128  # three windows
+    assert hint(n, N // 8000) == 128  # there are never many of them
+    assert hint(SizeRange("n", 1, 4000), N // 256 + 1) == 4000
+    assert hint(SizeRange("n", hint=50), N // 256 + 1) == 50
+
+
+@pytest.mark.parametrize(("dtype", "hint"), [(np.float32, 16000), (np.int32, 128)])
+def test_a_text_is_no_signal(dtype, hint):
+    """Windows of 512, 256 apart, over what is padded by as many."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    nodes = [
+        helper.make_node("Cast", ["x"], ["f"], to=1),
+        helper.make_node("Conv", ["f", "w"], ["y"], strides=[256], pads=[256, 256]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", element, [1, 1, "n"])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(np.ones((4, 1, 512), np.float32), "w")],
+    )
+    _, sizes = find_parameters(import_onnx(helper.make_model(graph)))
+    assert {p.name: p.hint for p in sizes}["size_n"] == hint

@@ -76,7 +76,7 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     sides = [need for node in choices for side in needs_of(node) for need in side]
     with assume(needed_ranges(graph.needs)):
         ranges = [tightened(n) for n in plain]
-        ranges = with_hints(ranges, typical, [*graph.needs, *sides])
+        ranges = with_hints(ranges, typical, [*graph.needs, *sides], _extents_of_signals(graph))
     needs = [*graph.needs, *(need for size in ranges for need in size.needs)]
     needs += [size.most for size in graph.found if isinstance(size.most, Size)]
     needs += sides
@@ -87,6 +87,14 @@ def _find_parameters(graph: Graph) -> tuple[Graph, tuple[Parameter, ...]]:
     with assume(needed_ranges(graph.needs)):
         parameters += derive(derived, known)
     return (_with_sizes(graph, known.extent) if known.names else graph), tuple(parameters)
+
+
+def _extents_of_signals(graph: Graph) -> set[Size]:
+    """All extents but those of texts, which are inputs of integers."""
+    given = [graph.tensors[name] for name in graph.inputs]
+    texts = names_in(extent for t in given if t.dtype.kind in "iu" for extent in t.shape)
+    extents = (extent for t in graph.tensors.values() for extent in t.shape)
+    return {e for e in extents if isinstance(e, Size) and texts.isdisjoint(e.names)}
 
 
 def rename_found(graph: Graph, names: Mapping[str, str]) -> Graph:
