@@ -73,6 +73,25 @@ def test_the_last_of_tiles_within_the_last_tile_is_code_of_its_own(rows, whole):
     assert [extent_of(x) for x in loops(after) if x.var == "t"] == [whole]
 
 
+def test_partial_tiles_of_what_has_fewer_rows_become_code_of_their_own():
+    """Taps of a window that the frame cuts short, in the tiles of one that it does not."""
+    short = loop("p", extremum("min", (const(26), const(77) - t)), step(t + p), kind="unroll")
+    whole = loop("p", extremum("min", (const(26), const(129) - t)), step(t + p), kind="unroll")
+    before = Block((loop("t", 129, whole, short, step=26),))
+    after = peel(before)
+    assert list(instances(after)) == list(instances(before))
+    assert [extent_of(x) for x in loops(after)] == [2, 26, 26, 26, 25, 26, 25]
+
+
+def test_where_many_iterations_are_partial_they_stay_one_loop():
+    """Code of their own would be as long as the rest, several times."""
+    row = loop("p", extremum("min", (const(20), const(60) - t * 2)), step(t, p), kind="vector")
+    before = Block((loop("t", 30, row),))
+    after = peel(before)
+    assert list(instances(after)) == list(instances(before))
+    assert [extent_of(x) for x in loops(after)] == [29, None, 2]
+
+
 def test_tiles_that_every_iteration_ends_partly_stay_one_loop():
     """Columns in a tile of their own say nothing of the loop around."""
     before = Block((loop("u", 9, tiled(50, 16, step(t + p))),))
