@@ -16,7 +16,7 @@ from polyc import Graph, ops
 from polyc.analysis.dependences import Dependences
 from polyc.backends import cpu
 from polyc.errors import IllegalSchedule
-from polyc.loopnest.nodes import Assign, Block, Node, Read, rewrite_nodes
+from polyc.loopnest.nodes import Assign, Block, If, Node, Read, rewrite_nodes
 from polyc.memory.storage import permuted
 from polyc.program.driver_nest import Address, Call, Repeat, Wait
 from polyc.promote import keep
@@ -53,6 +53,13 @@ def pair() -> Graph:
 
 def softmax() -> Graph:
     return Graph.of(y=ops.softmax(ops.input("x", (40, 299)), axis=-1))
+
+
+def frames() -> Graph:
+    """Windows over a signal with its own beginning before it: of few samples there is one."""
+    x = ops.input("x", ("batch", 1, "n"))
+    signal = ops.concat([ops.slice(x, [1], [4], axes=[2]), x], axis=2)
+    return Graph.of(y=ops.conv(signal, weights(16, 1, 16), strides=(8,), pads=(6, 6)))
 
 
 def packed() -> Graph:
@@ -173,6 +180,24 @@ def an_index_that_may_be_one_too_large(right):
 def blocks_the_other_way_round(right):
     def visit(node: Node) -> Node:
         return replace(node, body=node.body[::-1]) if isinstance(node, Block) else node
+
+    return after(right, lambda nest: rewrite_nodes(nest, visit))
+
+
+@fault("polyc.backends.cpu:unswitch", frames, "an instance outside of the domain of S_")
+def a_condition_that_goes_out_of_a_loop_the_other_way_round(right):
+    def visit(node: Node) -> Node:
+        if not isinstance(node, If) or node.otherwise is None:
+            return node
+        return replace(node, then=node.otherwise, otherwise=node.then)
+
+    return after(right, lambda nest: rewrite_nodes(nest, visit))
+
+
+@fault("polyc.backends.cpu:unswitch", frames, "an instance is not executed")
+def a_condition_that_goes_out_of_a_loop_without_its_other_side(right):
+    def visit(node: Node) -> Node:
+        return replace(node, otherwise=None) if isinstance(node, If) else node
 
     return after(right, lambda nest: rewrite_nodes(nest, visit))
 
