@@ -26,13 +26,13 @@ from polyc.loopnest.index import (
     Affine,
     Choice,
     Compare,
-    Condition,
     Extremum,
     FloorDiv,
     Logic,
     Mod,
     Scaled,
     Var,
+    compared,
     extremum,
     floordiv,
     stride,
@@ -291,30 +291,19 @@ def _signs(block: Block) -> Iterator[Affine]:
     for node in walk_nodes(block):
         match node:
             case If(condition):
-                found |= dict.fromkeys(_compared(condition))
+                found |= dict.fromkeys(compared(condition))
             case Assign(target=target, value=value):
                 indices = list(target.index)
                 for e in walk_expr(value):
                     match e:
                         case Test(condition):
-                            found |= dict.fromkeys(_compared(condition))
+                            found |= dict.fromkeys(compared(condition))
                         case Read(element=element):
                             indices += element.index
                         case Value(index):
                             indices.append(index)
                 found |= dict.fromkeys(s for i in indices for s in _chosen(i))
     return iter(found)
-
-
-def _compared(condition: Condition) -> Iterator[Affine]:
-    match condition:
-        case Compare("ge", left):
-            yield left
-        case Compare("eq", left):
-            yield from (left, left * -1)
-        case Logic(_, arguments):
-            for argument in arguments:
-                yield from _compared(argument)
 
 
 def _chosen(index: Affine) -> Iterator[Affine]:
@@ -326,7 +315,7 @@ def _chosen(index: Affine) -> Iterator[Affine]:
                     yield from _chosen(argument)
                     yield from (argument - other for other in arguments[:k])
             case Choice(condition, then, otherwise):
-                yield from _compared(condition)
+                yield from compared(condition)
                 yield from _chosen(then)
                 yield from _chosen(otherwise)
             case FloorDiv(argument) | Mod(argument) | Scaled(_, argument):

@@ -14,17 +14,18 @@ updates from being kept in registers. A parallel loop stays outside: it belongs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from polyc.loopnest.index import Affine, Compare, Condition, Logic, variables
+from polyc.loopnest.index import compared, variables
 from polyc.loopnest.nodes import Block, For, If, Node, rewrite_nodes
 
 
 def unswitch(block: Block, sizes: Set[str]) -> Block:
-    """The nest with the same instances in the same order, and no such condition inside of a loop.
+    """The nest with the same instances in the same order, and such conditions out of loops.
 
-    `sizes` are the variables that no loop binds.
+    They stay beside what is done in any case, and in a parallel loop. `sizes` are the variables
+    that no loop binds.
     """
 
     def settle(node: Node) -> Node:
@@ -59,26 +60,19 @@ def _take_out(loop: For, test: If) -> If:
     """for: if c: A else: B   ->   if c: for: A  else: for: B"""
 
     def around(inner: Block) -> Block:
-        own = inner.body if inner == Block(inner.body) else (inner,)
-        return Block((replace(loop, body=replace(loop.body, body=own)),))
+        return Block((replace(loop, body=replace(loop.body, body=_nodes(inner))),))
 
     return If(test.condition, around(test.then), test.otherwise and around(test.otherwise))
 
 
 def _in_order(blocks: Sequence[Block]) -> Block:
-    """All of them as one, each with the arrays that live as long as it does."""
-    plain = [block.body if block == Block(block.body) else (block,) for block in blocks]
-    return Block(tuple(node for body in plain for node in body))
+    return Block(tuple(node for block in blocks for node in _nodes(block)))
+
+
+def _nodes(block: Block) -> tuple[Node, ...]:
+    """What a block consists of; itself, if there are arrays that live as long as it does."""
+    return block.body if block == Block(block.body) else (block,)
 
 
 def _asks_sizes(test: If, sizes: Set[str]) -> bool:
-    return all(variables(index) <= sizes for index in _compared(test.condition))
-
-
-def _compared(condition: Condition) -> Iterator[Affine]:
-    match condition:
-        case Compare(left=left):
-            yield left
-        case Logic(arguments=arguments):
-            for argument in arguments:
-                yield from _compared(argument)
+    return all(variables(index) <= sizes for index in compared(test.condition))

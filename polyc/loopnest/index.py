@@ -8,7 +8,7 @@ strides (vectorising) and equality straightforward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -276,6 +276,18 @@ def decide(condition: Condition) -> bool | None:
             if settling in known:
                 return settling
             return None if None in known else not settling
+
+
+def compared(condition: Condition) -> Iterator[Affine]:
+    """The indices whose signs decide a condition."""
+    match condition:
+        case Compare("ge", left):
+            yield left
+        case Compare("eq", left):
+            yield from (left, left * -1)
+        case Logic(_, arguments):
+            for argument in arguments:
+                yield from compared(argument)
 
 
 def substitute(index: Affine, values: Mapping[str, Affine]) -> Affine:

@@ -132,7 +132,8 @@ def _find_producer(
             name
             for name in kernel.written.intersection(one.arrays)
             if arrays[name].kind == "temporary"
-            and users.get(name, {""}) <= {p.last for p in (*kernel.parts, one) if name in p.arrays}
+            and name in users
+            and users[name] <= {p.last for p in (*kernel.parts, one) if name in p.arrays}
         )
         size = sum(arrays[name].bytes for name in handed)
         if size > most:
