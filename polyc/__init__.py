@@ -19,7 +19,20 @@ if TYPE_CHECKING:
     from polyc.compression.quantise_weights import quantise_weights
     from polyc.compression.report import CompressionReport
     from polyc.graph.ir import Graph
-    from polyc.loops.read.types import b8, f32, f64, i32, i64
+    from polyc.loops.read.types import (
+        b8,
+        f16,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
     from polyc.loops.run.kernel import kernel
     from polyc.options import Options
     from polyc.report.report import Report
@@ -46,10 +59,13 @@ __all__ = [
     "b8",
     "compile",
     "errors",
+    "f16",
     "f32",
     "f64",
     "from_torch",
     "gguf_weights",
+    "i8",
+    "i16",
     "i32",
     "i64",
     "kernel",
@@ -57,6 +73,10 @@ __all__ = [
     "prune",
     "quantise",
     "quantise_weights",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
     "verify",
 ]
 
@@ -75,7 +95,23 @@ _HOMES = {
     "from_torch": "polyc.api",
     "gguf_weights": "polyc.compression.gguf.read",
     "kernel": "polyc.loops.run.kernel",
-    **dict.fromkeys(("b8", "f32", "f64", "i32", "i64"), "polyc.loops.read.types"),
+    **dict.fromkeys(
+        (
+            "b8",
+            "f16",
+            "f32",
+            "f64",
+            "i8",
+            "i16",
+            "i32",
+            "i64",
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+        ),
+        "polyc.loops.read.types",
+    ),
     "load": "polyc.api",
     "prune": "polyc.compression.prune",
     "quantise": "polyc.compression.quantise",

@@ -10,18 +10,18 @@ import numpy as np
 from polyc.loops.read import syntax
 from polyc.loops.read.functions import BY_NAME, COMPARED
 from polyc.loops.read.infer import Types
-from polyc.loops.read.types import FLOAT64, join, quotient, settle
+from polyc.loops.read.types import FLOAT64, compared, is_whole, quotient, settle
 from polyc.scop.expr import BOOL, INT64
+from polyc.types.element_types import scalar_type
 
 C_TYPES: Mapping[np.dtype, str] = {
     np.dtype("float32"): "float",
     np.dtype("float64"): "double",
-    np.dtype("int32"): "int32_t",
-    np.dtype("int64"): "int64_t",
+    **{np.dtype(f"{sign}int{n}"): f"{sign}int{n}_t" for sign in ("", "u") for n in (8, 16, 32, 64)},
     np.dtype("bool"): "bool",
 }
 
-SHORT = {"float": "f32", "double": "f64", "int32_t": "i32", "int64_t": "i64"}
+SHORT = {c: scalar_type(dtype) for dtype, c in C_TYPES.items() if dtype != BOOL}
 
 HELPERS: Sequence[str] = (
     "#define FLOOR_DIV(a, b) ((a) / (b) - ((a) % (b) != 0 && ((a) < 0) != ((b) < 0)))",
@@ -42,7 +42,7 @@ _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while asm typeof bool true false main fabs fabsf llabs "
-    "int32_t int64_t"
+    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t"
 )
 
 RESERVED = frozenset(
@@ -121,9 +121,10 @@ class Expressions:
                 return f"{self.names[array]}{inside}", _ATOM
             case syntax.Unary(operator, operand):
                 sign = "!" if operator == "not" else operator
-                return f"{sign}{_bracket(self._value(operand, own), _ATOM)}", _UNARY
+                text = f"{sign}{_bracket(self._value(operand, own), _ATOM)}", _UNARY
+                return self._wrapped(text, own)
             case syntax.Binary():
-                return self._binary(at, own)
+                return self._wrapped(self._binary(at, own), own)
             case syntax.Comparison(operator, left, right):
                 return self._compared(operator, left, right)
             case syntax.Logic(operator, left, right):
@@ -134,6 +135,12 @@ class Expressions:
                 return self._choice(at, own)
             case syntax.Apply():
                 return self._apply(at, own)
+
+    def _wrapped(self, text: Text, own: np.dtype) -> Text:
+        """A result in its own type: C computes with small integers as with int."""
+        if not is_whole(own) or own.itemsize >= np.dtype(np.int32).itemsize:
+            return text
+        return f"({C_TYPES[own]}){_bracket(text, _UNARY)}", _UNARY
 
     def _binary(self, at: syntax.Binary, own: np.dtype) -> Text:
         if at.operator == "/":
@@ -164,7 +171,7 @@ class Expressions:
 
     def _compared(self, operator: str, left: syntax.Expression, right: syntax.Expression) -> Text:
         assert operator in COMPARED
-        met = settle(join(self.types.of(left), self.types.of(right)))
+        met = compared(self.types.of(left), self.types.of(right))
         sides = (_bracket(self._value(side, met), _COMPARISON + 1) for side in (left, right))
         return f" {operator} ".join(sides), _COMPARISON
 
@@ -196,7 +203,7 @@ class Expressions:
 def _literal(value: int | float | bool, dtype: np.dtype) -> Text:
     if dtype == BOOL:
         return ("true" if value else "false"), _ATOM
-    text = repr(int(value)) if dtype.kind == "i" else repr(float(value))
+    text = repr(int(value)) if is_whole(dtype) else repr(float(value))
     suffix = "f" if dtype == np.float32 else ""
     return text + suffix, _ATOM if value >= 0 else _UNARY
 

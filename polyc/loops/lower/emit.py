@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import numpy as np
 
-from polyc.loops.lower.affine import IN, Scope, affine, condition
+from polyc.loops.lower.affine import IN, Scope, affine, condition, constant_of
 from polyc.loops.read.functions import BY_NAME, COMPARED, OPERATORS
 from polyc.loops.read.infer import Types
 from polyc.loops.read.syntax import (
@@ -31,9 +31,10 @@ from polyc.loops.read.syntax import (
     Place,
     Unary,
 )
-from polyc.loops.read.types import FLOAT64, is_float, join, settle
+from polyc.loops.read.types import FLOAT64, compared, is_float, is_whole, settle
 from polyc.scop.expr import BOOL, INT64, Const, Expr, Index, Load, Within, call, cast
-from polyc.scop.lower.functions import constant, select
+from polyc.scop.lower.functions import constant, convert, select
+from polyc.types.element_types import wide
 
 Bounds = Callable[[isl.Set, str, Place], None]
 """Takes points, # L, that sizes must rule out, what would happen there, and where it stands."""
@@ -63,25 +64,27 @@ class Emitter:
     def emit(self, at: Expression, dtype: np.dtype, points: isl.Set) -> Expr:
         """The expression as a value of a type, read at the points, # L, of the scope."""
         if isinstance(at, Number):
-            return constant(at.value, dtype)
+            return constant(_fitting(at.value, dtype, at.place), dtype)
         value = affine(at, self.scope)
         if value is not None:
-            return cast(self._index(value), dtype)
+            _fitting(constant_of(value) or 0, dtype, at.place)
+            return convert(self._index(value), dtype)
         where = condition(at, self.scope)
         if where is not None:
-            return cast(Within(where.set_tuple_name(self.statement)), dtype)
-        return cast(self._natural(at, points), dtype)
+            return convert(Within(where.set_tuple_name(self.statement)), dtype)
+        own = settle(self.types.of(at))
+        return convert(convert(self._natural(at, own, points), own), dtype)
 
-    def _natural(self, at: Expression, points: isl.Set) -> Expr:
-        """The expression in its own type."""
-        dtype = settle(self.types.of(at))
+    def _natural(self, at: Expression, own: np.dtype, points: isl.Set) -> Expr:
+        """The expression in its own type; in float32 what is to be rounded to float16."""
+        dtype = wide(own)
         match at:
             case Name(name, place):
                 if name not in self.held:
                     place.refuse(
                         f"{name!r} has no value here", "a loop's variable ends with its loop"
                     )
-                return self.load_local(self.held[name], dtype)
+                return self.load_local(self.held[name], own)
             case Element():
                 return self.load(at, points)
             case Unary("not", operand):
@@ -93,8 +96,8 @@ class Emitter:
             case Binary():
                 return self._binary(at, dtype, points)
             case Comparison(operator, left, right):
-                met = settle(join(self.types.of(left), self.types.of(right)))
-                sides = self.emit(left, met, points), self.emit(right, met, points)
+                met = compared(self.types.of(left), self.types.of(right))
+                sides = [convert(self.emit(side, met, points), wide(met)) for side in (left, right)]
                 if met == BOOL and operator not in ("==", "!="):
                     at.place.refuse(f"`{operator}` of booleans", "use `==`, `and`, `or`, `not`")
                 return call(COMPARED[operator], *sides)
@@ -202,7 +205,7 @@ class Emitter:
 
     def _binary(self, at: Binary, dtype: np.dtype, points: isl.Set) -> Expr:
         left, right = (self.emit(side, dtype, points) for side in (at.left, at.right))
-        whole = dtype.kind == "i"
+        whole = is_whole(dtype)
         match at.operator:
             case "&" | "|" | "^" if dtype == BOOL:
                 return call({"&": "and", "|": "or", "^": "xor"}[at.operator], left, right)
@@ -227,6 +230,8 @@ class Emitter:
             decides = left if at.operator == "and" else call("not", left)
             return call(at.operator, left, self.under(decides).truth(at.right, points))
         reached = points.intersect(where if at.operator == "and" else where.complement())
+        if reached.is_empty():  # the left side decides everywhere
+            return Const(at.operator == "or", BOOL)
         right = self.truth(at.right, reached)
         test = Within(where.set_tuple_name(self.statement))
         if at.operator == "and":
@@ -240,6 +245,9 @@ class Emitter:
             then = self.under(test).emit(at.then, dtype, points)
             otherwise = self.under(call("not", test)).emit(at.otherwise, dtype, points)
             return call("select", test, then, otherwise)
+        if points.is_subset(where) or points.is_disjoint(where):
+            taken = at.then if points.is_subset(where) else at.otherwise
+            return self.emit(taken, dtype, points)
         yes = self.emit(at.then, dtype, points.intersect(where))
         no = self.emit(at.otherwise, dtype, points.subtract(where))
         return call("select", Within(where.set_tuple_name(self.statement)), yes, no)
@@ -255,6 +263,18 @@ class Emitter:
         if known.rule == "least":
             return _extremum(known.runtime, parts)
         return call(known.runtime, *parts)
+
+
+def _fitting(value: float, dtype: np.dtype, place: Place) -> float:
+    """A literal that a type of integers holds; NumPy raises OverflowError for others."""
+    if is_whole(dtype) and isinstance(value, int):
+        bounds = np.iinfo(dtype)
+        if not bounds.min <= value <= bounds.max:
+            place.refuse(
+                f"{value} is out of bounds for {dtype}",
+                f"convert what it meets first, as in int(x) + {value}",
+            )
+    return value
 
 
 def floor_divide(left: Expr, right: Expr) -> Expr:
@@ -276,7 +296,7 @@ def _extremum(function: str, parts: Sequence[Expr]) -> Expr:
     """Python's min and max: the first of those that no other is less, or greater, than."""
     result = parts[0]
     for part in parts[1:]:
-        if part.dtype.kind == "i":
+        if is_whole(part.dtype):
             result = call(function, result, part)
         else:
             test = call("lt", part, result) if function == "min" else call("gt", part, result)

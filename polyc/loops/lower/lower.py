@@ -44,10 +44,11 @@ from polyc.loops.read.syntax import (
     same_but_for_places,
     walk,
 )
-from polyc.loops.read.types import FLOAT64, join, settle
+from polyc.loops.read.types import FLOAT64, is_float, join, settle
 from polyc.names import ISL_WORDS, fresh, identifier
 from polyc.scop.expr import BOOL, Const, Expr, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement
+from polyc.types.element_types import is_narrow
 
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
 
@@ -233,9 +234,10 @@ class _Lowering:
         other = self._choice(at.otherwise[0]) if at.otherwise else replace(one, value=one.target)
         if other is None or not same_but_for_places(one.target, other.target):
             return None
-        kinds = {settle(self.types.of(each.value)).kind for each in (one, other)}
-        if len(kinds) > 1 and self._written(one.target)[1] != FLOAT64:
-            return None  # in an array of integers, 2 ** 62 + 1 is not what it is among floats
+        types = [self.types.of(each.value) for each in (one, other)]
+        among_floats = is_float(join(*types)) and not all(map(is_float, types))
+        if among_floats and self._written(one.target)[1] != FLOAT64:
+            return None  # in an array of integers, 2 ** 62 + 1 is not what it is there
         return replace(one, value=Choice(at.condition, one.value, other.value, at.place))
 
     # -- assignments --------------------------------------------------------------------------
@@ -298,7 +300,7 @@ class _Lowering:
         test = reduce(partial(call, "and"), tests) if tests else None
         emitter = emitter if test is None else emitter.under(test)
         declared = REDUCTIONS.get(at.operator or "")
-        if declared and met == dtype and dtype != BOOL:
+        if declared and met == dtype and dtype != BOOL and not is_narrow(dtype):
             value = emitter.emit(at.value, dtype, points)
             value = call("neg", value) if at.operator == "-" else value
             if test is not None:

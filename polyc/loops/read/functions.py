@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from polyc.loops.read.types import SUPPORTED
+
 Rule = Literal["double", "floating", "same", "least", "whole", "convert"]
 
 
@@ -72,9 +74,10 @@ def _table() -> dict[Any, Known]:
     add(builtins.abs, "abs", "same")
     add(builtins.min, "min", "least", 0)
     add(builtins.max, "max", "least", 0)
-    for kind in (int, float, bool, np.float32, np.float64, np.int32, np.int64, np.bool_):
-        plain = kind in (int, float, bool)
-        add(kind, "convert", "convert", 1, kind if plain else np.dtype(kind))
+    for kind in (int, float, bool):
+        add(kind, "convert", "convert", 1, kind)
+    for dtype in SUPPORTED:
+        add(dtype.type, "convert", "convert", 1, dtype)
     return found
 
 

@@ -30,7 +30,17 @@ from polyc.loops.read.syntax import (
     Unary,
     commands,
 )
-from polyc.loops.read.types import FLOAT64, Argument, Type, is_bool, is_float, join, quotient
+from polyc.loops.read.types import (
+    FLOAT64,
+    Argument,
+    Type,
+    floating,
+    is_bool,
+    is_float,
+    is_whole,
+    join,
+    quotient,
+)
 from polyc.scop.expr import BOOL
 
 
@@ -104,7 +114,7 @@ class Types:
         if is_bool(met):
             at.place.refuse(f"`{at.function}` of booleans", "write int(…) around them")
         if known.rule == "floating":
-            return met if is_float(met) and isinstance(met, np.dtype) else FLOAT64
+            return floating(met)
         return met
 
 
@@ -118,7 +128,7 @@ def infer(function: Function, arguments: Mapping[str, Argument]) -> Types:
     names: dict[str, Type] = {}
     for name, argument in arguments.items():
         if argument.dims is None:
-            names[name] = int if argument.dtype.kind == "i" else argument.dtype
+            names[name] = int if is_whole(argument.dtype) else argument.dtype
             names[name] = {BOOL: bool, FLOAT64: float}.get(argument.dtype, names[name])
     loops = {c.variable for c in commands(function.body) if isinstance(c, Loop)}
     changed = True

@@ -17,7 +17,7 @@ from typing import cast
 import islpy as isl
 
 from polyc.errors import ShapeError
-from polyc.loops.read.types import Argument
+from polyc.loops.read.types import Argument, is_whole
 from polyc.names import fresh, identifier
 from polyc.scop.scop import Array
 from polyc.types.parameters import Parameter, identify
@@ -61,7 +61,7 @@ class Signature:
             for dim in self.dims(name):
                 if not isinstance(dim, int):
                     names[dim] = True
-            if argument.dims is None and argument.dtype.kind == "i" and name not in self.given:
+            if argument.dims is None and is_whole(argument.dtype) and name not in self.given:
                 names.setdefault(name, False)
         known = identify(names)
         low, high = -LARGEST_NUMBER, LARGEST_NUMBER
@@ -95,7 +95,7 @@ class Signature:
         return {
             name: self.given[name] if name in self.given else Size.of(self.identifiers[name])
             for name, argument in self.arguments.items()
-            if argument.dims is None and argument.dtype.kind == "i"
+            if argument.dims is None and is_whole(argument.dtype)
         }
 
     @cached_property

@@ -17,7 +17,17 @@ from polyc.errors import ShapeError
 from polyc.scop.expr import BOOL, INT64
 
 FLOAT64 = np.dtype(np.float64)
-SUPPORTED = tuple(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
+SUPPORTED = tuple(
+    map(
+        np.dtype,
+        (
+            *("float16", "float32", "float64"),
+            *("int8", "int16", "int32", "int64"),
+            *("uint8", "uint16", "uint32", "uint64"),
+            "bool",
+        ),
+    )
+)
 
 Type: TypeAlias = "np.dtype | type"
 """A dtype, or int, float or bool."""
@@ -54,7 +64,7 @@ class Argument:
         return f"{self.dtype}[{', '.join('?' if d is None else str(d) for d in self.dims)}]"
 
 
-f32, f64, i32, i64, b8 = (Argument(dtype) for dtype in SUPPORTED)
+f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, b8 = map(Argument, SUPPORTED)
 
 
 def argument_of(name: str, value: Any) -> Argument:
@@ -94,7 +104,7 @@ def join(a: Type, b: Type) -> Type:
 
 def _with_weak(strong: np.dtype, weak: Type) -> np.dtype:
     """A NumPy number and a Python one: the kind of the larger, the width of the first."""
-    if weak is bool or (weak is int and strong.kind in "if") or strong.kind == "f":
+    if weak is bool or (weak is int and strong.kind in "iuf") or strong.kind == "f":
         return strong
     return INT64 if weak is int else FLOAT64
 
@@ -112,6 +122,30 @@ def is_float(type_: Type) -> bool:
 
 def is_bool(type_: Type) -> bool:
     return settle(type_) == BOOL
+
+
+def is_whole(dtype: np.dtype) -> bool:
+    """Whether it is a type of integers, with a sign or without."""
+    return dtype.kind in "iu"
+
+
+def compared(a: Type, b: Type) -> np.dtype:
+    """The type in which two values are compared.
+
+    A Python integer keeps its value there: no uint8 is less than -1, and each is less than 300.
+    """
+    met = settle(join(a, b))
+    weak = a is int or b is int
+    return INT64 if weak and is_whole(met) and met.itemsize < INT64.itemsize else met
+
+
+def floating(met: Type) -> np.dtype:
+    """The float that NumPy's functions compute integers in: no wider than it has to be."""
+    if not isinstance(met, np.dtype):
+        return FLOAT64
+    if met.kind == "f":
+        return met
+    return np.dtype({1: np.float16, 2: np.float32}.get(met.itemsize, np.float64))
 
 
 def quotient(a: Type, b: Type) -> Type:

@@ -98,6 +98,7 @@ def compile_loops(
             lowered = lower(function, signature)
             scop = lowered.scop
             trace.dump("scop", scop)
+            check_busy(function, scop)
             dependences = compute_dependences(scop)
             check_initialised(lowered, dependences.uninitialised)
             requirements = lowered.requirements
@@ -219,6 +220,12 @@ def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
     held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
     return forget_between_tiles(find_registers(vectorise(held, vectors)), kernel.sizes, vectors)
+
+
+def check_busy(function: Function, scop: Scop) -> None:
+    """Some sizes have something to do."""
+    if not scop.statements:
+        function.place.refuse("nothing is ever executed here", "let some loop assign something")
 
 
 def check_initialised(lowered: Lowered, unwritten: isl.UnionMap) -> None:
