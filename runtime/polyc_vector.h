@@ -114,6 +114,15 @@ PC_INLINE V FN(select_le)(V a, V b, V x, V y) { return FN(blend)(a <= b, x, y); 
 PC_INLINE V FN(select_gt)(V a, V b, V x, V y) { return FN(blend)(a > b, x, y); }
 PC_INLINE V FN(select_ge)(V a, V b, V x, V y) { return FN(blend)(a >= b, x, y); }
 
+/* Comparisons as masks, -1 and 0 of the elements' width, for conditions that stay in registers. */
+PC_INLINE M FN(mask_eq)(V a, V b) { return a == b; }
+PC_INLINE M FN(mask_ne)(V a, V b) { return a != b; }
+PC_INLINE M FN(mask_lt)(V a, V b) { return a < b; }
+PC_INLINE M FN(mask_le)(V a, V b) { return a <= b; }
+PC_INLINE M FN(mask_gt)(V a, V b) { return a > b; }
+PC_INLINE M FN(mask_ge)(V a, V b) { return a >= b; }
+PC_INLINE V FN(choose)(M mask, V a, V b) { return FN(blend)(mask, a, b); }
+
 /* A function of each lane: by instructions of the machine that gcc finds, or, where there are none
    (division of integers, libm), by a loop that is kept as one. */
 #define LANEWISE_1(name) \

@@ -47,6 +47,7 @@ from polyc.loopnest.nodes import (
 from polyc.loopnest.ranges import Known, interval, simplify_index
 from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.substitute import substitute_block, substitute_element
+from polyc.loopnest.uniform import widest_in
 from polyc.types.ranges import stated_range
 from polyc.types.sizes import Extent, Size, bounds
 
@@ -281,8 +282,7 @@ def _divides(assign: Assign, name: str) -> bool:
 
 def _lanes(loops: Sequence[For], simd_bytes: int) -> int:
     """The lanes of a vector of the widest elements that the loops compute with."""
-    widest = [n.widest for loop in loops for n in walk_nodes(loop) if isinstance(n, Assign)]
-    return max(1, simd_bytes // max(widest, default=4))
+    return max(1, simd_bytes // (max(map(widest_in, loops), default=0) or 4))
 
 
 def _narrow(loop: For, points: Sequence[For], first: Affine, extent: Affine, lanes: int = 0) -> For:

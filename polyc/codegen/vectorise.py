@@ -37,6 +37,7 @@ from polyc.loopnest.nodes import (
     rewrite_nodes,
     walk_nodes,
 )
+from polyc.loopnest.uniform import widest_in
 from polyc.target.vectors import Vectors
 
 
@@ -113,11 +114,9 @@ def _cut(loop: For, vectors: Vectors) -> Node:
     runs = [n for n in flat if isinstance(n, Assign) or is_instruction(n)]
     if not known or loop.step != 1 or len(runs) < len(flat):
         return replace(loop, kind="sequential", lanes=0)
-    assigns = [n for run in runs for n in walk_nodes(run) if isinstance(n, Assign)]
-    widest = max(assign.widest for assign in assigns)
     pieces = [loop]
     if not loop.lanes:
-        pieces = [*cut_lanes(loop, vectors.lanes(widest), vectors.masked)]
+        pieces = [*cut_lanes(loop, vectors.lanes(widest_in(loop)), vectors.masked)]
     shared = load_once(loop, runs, pieces, vectors)
     if shared is not None:
         return shared

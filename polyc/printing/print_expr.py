@@ -53,7 +53,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 STORED = frozenset({"select", "as_bits", "from_bits"})
 """Functions of values that are only stored."""
 
-OF_ARGUMENT = COMPARISONS | {"as_bits"}
+OF_ARGUMENT = COMPARISONS | {f"mask_{name}" for name in COMPARISONS} | {"as_bits"}
 """Functions that are named by the type of what they are applied to."""
 
 SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})

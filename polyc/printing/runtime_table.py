@@ -54,11 +54,11 @@ class Function:
     """One runtime function: the kinds of its operands and result, and the types it exists for.
 
     operands: in C order; "T" a value of the type, "b8" a condition (of as many lanes), "bits" an
-        unsigned integer of its width, "lanes" numbers of lanes as integers of that width, "scalar"
-        one element, "pointer" to elements, "i64" a count or a stride, "floats" as many of f32,
-        "float" one of them.
-    returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "scalar", "floats" or
-        "none".
+        unsigned integer of its width, "mask" a signed one, -1 or 0, "lanes" numbers of lanes as
+        integers of that width, "scalar" one element, "pointer" to elements, "i64" a count or a
+        stride, "floats" as many of f32, "float" one of them.
+    returns: "same" (a value of the type), "bool" (b8, as many lanes), "bits", "mask", "scalar",
+        "floats" or "none".
     infix: the C operator that floats use in its place, or "".
     family: the header that defines it, `core` being polyc_scalar.h and polyc_vector.h.
     vector_only: there is no scalar function of this name.
@@ -132,6 +132,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "select": Function(("b8", "T", "T"), STORABLE),
     # select_lt(a, b, x, y) = select(lt(a, b), x, y), without the way through b8.
     **{f"select_{name}": _value(4, NUMBERS) for name in _COMPARISONS},
+    **{f"mask_{name}": _vector("T T", NUMBERS, "mask") for name in _COMPARISONS},
+    "choose": _vector("mask T T", NUMBERS),
     **{
         name: Function(("T",), FLOATS, family=family)
         for family, names in _FAMILIES.items()

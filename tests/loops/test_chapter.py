@@ -22,4 +22,4 @@ def test_examples_print_what_is_shown(capsys, tmp_path, monkeypatch):
         if after is not None and after.language == "":
             shown += 1
             assert shows(after.text, printed), printed
-    assert shown == 6
+    assert shown == 7

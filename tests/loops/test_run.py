@@ -288,3 +288,28 @@ def test_several_values_are_read_before_any_is_assigned():
         check(fibonacci, np.zeros(n))
         check(turn, RNG.random(n), RNG.random(n + 3))
         check(rotate, RNG.random(n), RNG.random(n), 0.3)
+
+
+@polyc.kernel
+def rounded_twice(x, y, r):
+    for i in range(len(x)):
+        r[i, 0] = math.sqrt(x[i])
+        r[i, 1] = float(x[i]) + float(y[i])
+        r[i, 2] = float(x[i]) * float(y[i])
+        r[i, 3] = float(x[i]) / float(y[i])
+        r[i, 4] = float(x[i]) - 0.5
+
+
+def test_what_is_rounded_to_float32_at_once_is_computed_there():
+    """It is the same number, among the smallest ones as well."""
+    bits = RNG.integers(1, 2**31 - 2**24, 20_000).astype(np.uint32)
+    bits[:200] = RNG.integers(1, 2**23, 200)  # below the smallest normal number
+    x = bits.view(np.float32)
+    y, r = RNG.permutation(x), np.zeros((len(x), 5), np.float32)
+    rounded_twice(x, y, r)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        expected = np.stack([np.sqrt(a), a + b, a * b, a / b, a - 0.5], 1).astype(np.float32)
+    np.testing.assert_array_equal(r, expected)
+    assert "sqrt_f32(" in rounded_twice.source
+    assert "f64" not in rounded_twice.source.split("void k0_")[1]

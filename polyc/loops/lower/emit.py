@@ -32,7 +32,7 @@ from polyc.loops.read.syntax import (
     Unary,
 )
 from polyc.loops.read.types import FLOAT64, compared, is_float, is_whole, settle
-from polyc.scop.expr import BOOL, INT64, Const, Expr, Index, Load, Within, call, cast
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, Index, Load, Within, call, cast
 from polyc.scop.lower.functions import constant, convert, select
 from polyc.types.element_types import wide
 
@@ -73,7 +73,7 @@ class Emitter:
         if where is not None:
             return convert(Within(where.set_tuple_name(self.statement)), dtype)
         own = settle(self.types.of(at))
-        return convert(convert(self._natural(at, own, points), own), dtype)
+        return _rounded_once(convert(self._natural(at, own, points), own), dtype)
 
     def _natural(self, at: Expression, own: np.dtype, points: isl.Set) -> Expr:
         """The expression in its own type; in float32 what is to be rounded to float16."""
@@ -275,6 +275,35 @@ def _fitting(value: float, dtype: np.dtype, place: Place) -> float:
                 f"convert what it meets first, as in int(x) + {value}",
             )
     return value
+
+
+ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
+"""Operations whose exact result float64 rounds so closely that to round it to float32 after that
+gives what rounding once would: 53 bits are 2 * 24 + 2 at least (Figueroa 1995, "When is double
+rounding innocuous?")."""
+
+
+def _rounded_once(value: Expr, dtype: np.dtype) -> Expr:
+    """A value as another type.
+
+    float32(sqrt(float64(x)))   ->   sqrt(x), for x of float32
+    """
+    match value:
+        case Call(function, arguments) if function in ROUNDED and dtype == np.float32:
+            narrow = [_as_float32(a) for a in arguments]
+            if value.dtype == FLOAT64 and None not in narrow:
+                return call(function, *(a for a in narrow if a is not None))
+    return convert(value, dtype)
+
+
+def _as_float32(value: Expr) -> Expr | None:
+    """The float32 that a float64 is equal to, if it is known."""
+    match value:
+        case Cast(argument) if argument.dtype == np.float32:
+            return argument
+        case Const(number) if float(np.float32(number)) == number:
+            return Const(number, np.dtype(np.float32))
+    return None
 
 
 def floor_divide(left: Expr, right: Expr) -> Expr:

@@ -24,6 +24,8 @@ from polyc.codegen.carry import carry
 from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
 from polyc.codegen.hold import hold
+from polyc.codegen.masks import widen_masks
+from polyc.codegen.peel import peel
 from polyc.codegen.split import split_loops
 from polyc.codegen.vectorise import vectorise
 from polyc.loopnest.decided import drop_decided
@@ -116,7 +118,7 @@ def compile_loops(
 
         # 3. loops
         with trace.step("generate"):
-            kernel = _generate(arranged, signature, usual)
+            kernel = _generate(arranged, signature, usual, target.vectors.bytes)
             trace.dump("loopnest", kernel)
 
         # 4. the proof, on these loops
@@ -199,7 +201,7 @@ def comment_on(lowered: Lowered) -> tuple[str, ...]:
     return tuple(f"{s.name}: {lowered.places[s.name]}" for s in lowered.scop.statements)
 
 
-def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
+def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes: int) -> Kernel:
     """The loops of a tree as a kernel, shared out among threads.
 
     Those for the usual sizes have interiors without conditions.
@@ -211,6 +213,8 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
     sizes = tuple(size.name for size in signature.sizes)
     name = name_kernel(scop, "k0" if usual else "k1")
     nest = split_loops(nest, sizes) if usual else nest
+    if arranged.plan.in_strips:
+        nest = peel(nest, sizes, simd_bytes)
     return share_out(
         Kernel(name, list_params(scop, arranged), nest, comment_on(lowered), sizes=sizes)
     )
@@ -219,7 +223,8 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool) -> Kernel:
 def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
     held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
-    return forget_between_tiles(find_registers(vectorise(held, vectors)), kernel.sizes, vectors)
+    final = widen_masks(find_registers(vectorise(held, vectors)))
+    return forget_between_tiles(final, kernel.sizes, vectors)
 
 
 def check_busy(function: Function, scop: Scop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from polyc.analysis.proof import Proof
@@ -19,8 +20,9 @@ from polyc.poly.show import show_tree
 def explain(compiled: CompiledLoops) -> str:
     """Statements, the schedule, which loops are parallel, and what was proven."""
     kinds = [n.kind for n in walk_nodes(compiled.kernel.body) if isinstance(n, For)]
-    shown = {"parallel": "in parallel", "simd": "in lanes"}
-    found = [f"{kinds.count(k)} {what}" for k, what in shown.items() if k in kinds]
+    shown = {"parallel": "in parallel", "simd": "in lanes", "vector": "in lanes"}
+    counts = Counter(shown[kind] for kind in kinds if kind in shown)
+    found = [f"{counts[what]} {what}" for what in dict.fromkeys(shown.values()) if counts[what]]
     lines = [
         *_head(compiled.lowered, compiled.signature, compiled.plan),
         f"loops: {len(kinds)}, of which {' and '.join(found) or 'all run one after another'}",

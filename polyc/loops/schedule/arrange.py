@@ -1,14 +1,16 @@
 """Order and locals together: which schedule, and where locals are kept.
 
 Expanded locals are memory if iterations that hand each other their values end up far apart.
-If isl's schedule makes a matrix of one, and the loops as they were written do not, these are taken,
-unless isl's run boxes of products in registers: these are worth more than a matrix costs.
+If isl's schedule makes a matrix of one, or rows that tiles keep in memory, and the loops as they
+were written do not, or have registers for them (`strips.py`), these are taken, unless isl's run
+boxes of products in registers: these are worth more than a matrix costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import islpy as isl
 
@@ -21,6 +23,9 @@ from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
+
+LONGEST_STRIP = 64
+"""Elements of a local that registers hold: four vectors of 16."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,10 @@ class Arranged:
         arrays = self.lowered.scop.arrays
         return [name for name in self.remaining if len(arrays[name].shape) > 1]
 
+    def rows(self, longer: int) -> list[str]:
+        """The expanded locals of which more than so many elements are kept at a time."""
+        return [local.source for local in self.promoted.values() if prod(local.shape) > longer]
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -68,7 +77,8 @@ def arrange(lowered: Lowered, signature: Signature, strategy: Strategy) -> Arran
         return _place(one, strategy)
 
     if strategy.copies:
-        copied, readers = copy_columns(lowered, compute_dependences(lowered.bare))
+        whole = expand(lowered, compute_dependences(lowered.bare), signature)
+        copied, readers = copy_columns(whole, compute_dependences(whole.bare))
         if readers:
             arranged = _arrange(copied, signature, place)
             if readers <= {*arranged.plan.boxed}:
@@ -125,12 +135,21 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     """The best schedule, or the original order if that is better for locals."""
     dependences = compute_dependences(lowered.bare)
     best = _promote(lowered, strategy.best(lowered, dependences))
-    matrices = best.matrices
-    if not matrices or best.plan.boxed:
+    if best.plan.boxed:
         return best
-    reason = f"it keeps all values of {', '.join(matrices)} in memory"
+    found = {
+        "all values of {} in memory": best.matrices,
+        "rows of {}, for which strips have registers": best.rows(1),
+        "{} out of lanes": best.plan.alone,
+    }
+    reason = next((f"it keeps {how.format(', '.join(n))}" for how, n in found.items() if n), "")
+    if not reason:
+        return best
     as_written = _promote(lowered, strategy.as_written(lowered, dependences, reason))
-    return as_written if len(as_written.matrices) < len(matrices) else best
+    if len(as_written.matrices) != len(best.matrices):
+        return min(as_written, best, key=lambda one: len(one.matrices))
+    strips = as_written.plan.in_strips and not as_written.rows(LONGEST_STRIP)
+    return as_written if strips and len(as_written.plan.alone) <= len(best.plan.alone) else best
 
 
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:

@@ -9,7 +9,7 @@ schedule's dimensions, and e is 1 for the member and 0 for the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import islpy as isl
@@ -87,14 +87,21 @@ SCORES = {0: 1, 1: 3, -1: 0}
 GATHERED = -4
 
 
-def score(statement: Statement, moves: Sequence[int] | None) -> int:
-    """How well a statement's accesses run along a direction, in the interior of its domain."""
+def score(
+    statement: Statement, moves: Sequence[int] | None, kept: Collection[str] = frozenset()
+) -> int:
+    """How well a statement's accesses run along a direction, in the interior of its domain.
+
+    kept: arrays that do not count, as they are not in memory.
+    """
     if moves is None or not any(moves):
         return 0
-    indices = [statement.write, *(load.index for load in statement.loads if not load.dynamic)]
+    loads = [load for load in statement.loads if load.array not in kept]
+    indices = [load.index for load in loads if not load.dynamic]
+    indices += [statement.write] if statement.array not in kept else []
     strides = [stride_along(_in_interior(index, statement.domain), moves) for index in indices]
     total = sum(GATHERED if s is None else SCORES.get(s, GATHERED) for s in strides)
-    return total + GATHERED * sum(bool(load.dynamic) for load in statement.loads)
+    return total + GATHERED * sum(bool(load.dynamic) for load in loads)
 
 
 NARROW = 8

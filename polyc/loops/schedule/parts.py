@@ -12,14 +12,14 @@ A product works on a box of results at a time, while what is summed runs inside:
                         └ filter  { what is left }      band i, j, k
 
 Whole boxes are told from others by their corners, so loops inside of them have constant bounds and
-no conditions. What is left of a box is cut once more, into boxes of one vector. The parts of a tile
-run one after another where dependences allow it; those that wait for each other in turns stay
-together, as they were.
+no conditions. What is left of a box is cut once more, into boxes of one vector, and what is left of
+rows that are equally long into boxes of one row. The parts of a tile run one after another where
+dependences allow it; those that wait for each other in turns stay together, as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as pairs_of
 
@@ -35,12 +35,20 @@ IN, SET = isl.dim_type.in_, isl.dim_type.set
 
 
 @dataclass(frozen=True)
+class Box:
+    """Results that a product keeps in registers at a time: a tile of it, or a part of one."""
+
+    product: Product
+    height: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Part:
-    """Some instances of statements; those of one product in whole boxes of a width, or others."""
+    """Some instances of statements; those of one product in whole boxes, or others."""
 
     instances: isl.UnionSet
-    product: Product | None = None
-    width: int = 0
+    box: Box | None = None
 
 
 Shape = Callable[[isl.ScheduleNode], isl.ScheduleNode]
@@ -82,10 +90,10 @@ def insert_parts(
         node = node.insert_sequence(filters)
     for k, part in enumerate(parts):
         leaf = node.child(k).child(0) if len(parts) > 1 else node
-        if part.product is None:
+        if part.box is None:
             leaf = _plain(leaf, band, [m for m in band.order if m in inside], order, shape)
         else:
-            leaf = _box(leaf, band, part.product, part.width)
+            leaf = _box(leaf, band, part.box)
         node = leaf.ancestor(2) if len(parts) > 1 else leaf
     return node.ancestor(node.get_tree_depth() - depth)
 
@@ -112,12 +120,12 @@ def _parts(
     parts: list[Part] = []
     left = domain
     for product in products:
-        for width in dict.fromkeys((product.width, product.vector)):
+        for box in _boxes(product, only(domain, [product.statement])):
             own = only(left, [product.statement])
-            whole = own.intersect(_whole(only(domain, [product.statement]), band, product, width))
+            whole = own.intersect(_whole(only(domain, [product.statement]), band, box))
             whole = whole.coalesce()
             if not whole.is_empty():
-                parts.append(Part(whole, product, width))
+                parts.append(Part(whole, box))
                 left = left.subtract(whole).coalesce()
     for names in bundles:
         rest = only(left, names)
@@ -126,7 +134,28 @@ def _parts(
     return parts
 
 
-def _whole(domain: isl.UnionSet, band: Band, product: Product, width: int) -> isl.UnionSet:
+def _boxes(product: Product, domain: isl.UnionSet) -> Iterator[Box]:
+    """The boxes that a product is cut into: what is left of one becomes some of the next.
+
+    8 x 48  ->  8 x 16, and where all rows are as long  ->  1 x 48  ->  1 x 16
+    """
+    heights = (product.height, 1) if _is_even(domain, product) else (product.height,)
+    for height in heights:
+        for width in dict.fromkeys((product.width, product.vector)):
+            yield Box(product, height, width)
+
+
+def _is_even(domain: isl.UnionSet, product: Product) -> bool:
+    """Whether rows have the same bounds wherever the other loops are."""
+    points, moves = isl.Set.from_union_set(domain), product.moves[0]
+    if sorted(moves) != [*[0] * (len(moves) - 1), 1]:
+        return False
+    k = moves.index(1)
+    alone = points.eliminate(SET, 0, k).eliminate(SET, k + 1, len(moves) - k - 1)
+    return bool(points.eliminate(SET, k, 1).intersect(alone).is_subset(points))
+
+
+def _whole(domain: isl.UnionSet, band: Band, box: Box) -> isl.UnionSet:
     """# S: points all of whose box is in the domain, if this is convex; else none.
 
     A box is whole if its four corners are there.
@@ -135,20 +164,18 @@ def _whole(domain: isl.UnionSet, band: Band, product: Product, width: int) -> is
     if points.n_basic_set() != 1 or points.get_basic_set_list().get_at(0).dim(isl.dim_type.div):
         return isl.UnionSet("{ }")
     found = points
-    for a, b in pairs_of((0, product.height - 1), (0, width - 1)):
-        corner = _corner(points.get_space(), band, product, width, (a, b))
+    for place in pairs_of((0, box.height - 1), (0, box.width - 1)):
+        corner = _corner(points.get_space(), band, box, place)
         found = found.intersect(points.preimage_multi_aff(corner))
     return isl.UnionSet.from_set(found)
 
 
-def _corner(
-    space: isl.Space, band: Band, product: Product, width: int, place: tuple[int, int]
-) -> isl.MultiAff:
+def _corner(space: isl.Space, band: Band, box: Box, place: tuple[int, int]) -> isl.MultiAff:
     """# S -> S: the instance at a place of the box of another."""
-    result = isl.MultiAff.identity(space.map_from_set())
+    result, product = isl.MultiAff.identity(space.map_from_set()), box.product
     members = (product.rows, product.lanes)
     for member, size, at, moves in zip(
-        members, (product.height, width), place, product.moves, strict=True
+        members, (box.height, box.width), place, product.moves, strict=True
     ):
         value = _affine(band.functions[member], product.statement)
         value = value.set_tuple_id(IN, space.get_tuple_id(SET))
@@ -213,9 +240,9 @@ def _join(parts: Sequence[Part]) -> Part:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def _box(leaf: isl.ScheduleNode, band: Band, product: Product, width: int) -> isl.ScheduleNode:
+def _box(leaf: isl.ScheduleNode, band: Band, box: Box) -> isl.ScheduleNode:
     """What is summed, around a box of constant extents; gives the node at its place."""
-    instances = leaf.get_domain()
+    instances, product = leaf.get_domain(), box.product
 
     def insert(node: isl.ScheduleNode, function: isl.UnionPwAff, mark: str) -> isl.ScheduleNode:
         own = isl.MultiUnionPwAff.from_union_pw_aff(_own(function, instances))
@@ -226,12 +253,14 @@ def _box(leaf: isl.ScheduleNode, band: Band, product: Product, width: int) -> is
 
     rows, lanes = band.functions[product.rows], band.functions[product.lanes]
     depth = leaf.get_tree_depth()
-    if width < product.width:
-        leaf = insert(leaf, _floor(lanes, width), "")
+    if box.height < product.height:
+        leaf = insert(leaf, _floor(rows, box.height), "")
+    if box.width < product.width:
+        leaf = insert(leaf, _floor(lanes, box.width), "")
     for n, k in enumerate(product.summed):
         leaf = insert(leaf, band.functions[k], "" if n else "hold")
-    leaf = insert(leaf, _within(rows, product.height), "unroll")
-    leaf = insert(leaf, _within(lanes, width), "vector")
+    leaf = insert(leaf, _within(rows, box.height), "unroll")
+    leaf = insert(leaf, _within(lanes, box.width), "vector")
     return leaf.ancestor(leaf.get_tree_depth() - depth)
 
 

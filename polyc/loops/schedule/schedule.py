@@ -33,14 +33,18 @@ from polyc.target.machine import Target
 class LoopSchedule:
     """A schedule tree; who it is by, and what a reader should know of it.
 
-    boxed: the statements that keep boxes of results in registers. kept: by mark of the tree, the
-    only locals that may live there. shared: those that the threads of a GPU's block share.
+    boxed: the statements that keep boxes of results in registers. in_strips: whether loops around
+    others run in lanes, whose last ones are not whole. alone: the statements inside of the most
+    loops that run in no lanes. kept: by mark of the tree, the only locals that may live there.
+    shared: those that the threads of a GPU's block share.
     """
 
     tree: isl.Schedule
     origin: str
     notes: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
+    in_strips: bool = False
+    alone: tuple[str, ...] = ()
     kept: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
 
@@ -59,7 +63,8 @@ def keep_order(
 ) -> LoopSchedule:
     """The loops as they were written, with those in parallel and in lanes that carry nothing."""
     tree, why = _original(lowered, reason)
-    return _shaped(lowered, dependences, target, tree, "the original order", why)
+    strips = reason != NO_SCHEDULE
+    return _shaped(lowered, dependences, target, tree, "the original order", why, strips)
 
 
 def _original(lowered: Lowered, reason: str) -> tuple[isl.Schedule, tuple[str, ...]]:
@@ -148,6 +153,7 @@ def _shaped(
     tree: isl.Schedule,
     origin: str,
     notes: tuple[str, ...],
+    in_strips: bool = False,
 ) -> LoopSchedule:
     strict = order_but_sums(lowered.bare, dependences).intersect_params(lowered.sizes)
     sums = dependences.reductions.intersect_params(lowered.sizes)
@@ -155,12 +161,20 @@ def _shaped(
     arrays = lowered.bare.arrays.values()
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)
-    shaping = Shaping({s.name: s for s in lowered.bare.statements}, order, target, local, wide)
+    statements = {s.name: s for s in lowered.bare.statements}
+    shaping = Shaping(statements, order, target, local, wide, in_strips)
     shaped = declare_scopes(shaping.shape(tree))
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
+    if shaping.strips:
+        told = (*told, f"in strips: {', '.join(shaping.strips)}")
     if shaping.boxed:
         told = (*told, f"boxes in registers: {', '.join(shaping.boxed)}")
-    return LoopSchedule(shaped, origin, (*notes, *told), tuple(shaping.boxed))
+    depth = max(len(s.iterators) for s in statements.values())
+    alone = tuple(n for n in shaping.alone if len(statements[n].iterators) == depth)
+    boxed = tuple(shaping.boxed)
+    return LoopSchedule(
+        shaped, origin, (*notes, *told), boxed, in_strips=bool(shaping.strips), alone=alone
+    )
 
 
 def _ask_isl(

@@ -23,6 +23,7 @@ from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
 from polyc.loops.schedule.direction import direction, is_carried, steps_along, stride_along
 from polyc.loops.schedule.inner import (
+    Inner,
     Order,
     bundles_of,
     choose_deepest,
@@ -35,6 +36,7 @@ from polyc.loops.schedule.parts import insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
+from polyc.loops.schedule.strips import Lanes, insert_strip
 from polyc.poly.tree import BAND, LEAF, MARK, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
@@ -68,7 +70,8 @@ STRIP = 2048
 class Shaping:
     """What bands are shaped by: the statements, and what must stay in order.
 
-    local: names of locals; wide: of those of which a tile would hold a matrix.
+    local: names of locals; wide: of those of which a tile would hold a matrix. in_strips: whether
+    loops around others may run in lanes (`strips.py`).
     """
 
     statements: Mapping[str, Statement]
@@ -76,7 +79,10 @@ class Shaping:
     target: Target
     local: frozenset[str] = frozenset()
     wide: frozenset[str] = frozenset()
+    in_strips: bool = False
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
+    strips: list[str] = field(default_factory=list)  # loops around others that run in lanes
+    alone: list[str] = field(default_factory=list)  # statements in no lanes
     boxed: list[str] = field(default_factory=list)  # products with boxes of results in registers
 
     def shape(self, tree: isl.Schedule) -> isl.Schedule:
@@ -117,7 +123,7 @@ class Shaping:
         if first is not None and band.is_permutable:
             others = (k for k in inner.order if k != first)
             inner = replace(inner, order=[first, *others])
-        node, marks = insert_inner(node, band, inner)
+        node, marks = self._insert(node, band, inner)
         if first is not None:
             marks[inner.order.index(first)] = "parallel"
             self.parallel.append(f"loops of {_names(node)}")
@@ -183,12 +189,21 @@ class Shaping:
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         if not any(group.lanes for group in inner.groups):
             node, band, inner = skew_inner(node, band, inner, self.order.validity, self.statements)
-        return _marked(*insert_inner(node, band, inner))
+        return _marked(*self._insert(node, band, inner))
+
+    def _insert(
+        self, node: isl.ScheduleNode, band: Band, inner: Inner
+    ) -> tuple[isl.ScheduleNode, list[str]]:
+        self.alone.extend(name for g in inner.groups if not g.lanes for name in g.names)
+        return insert_inner(node, band, inner)
 
     def _outer(
         self, node: isl.ScheduleNode, band: Band, shared: bool, cut: int
     ) -> isl.ScheduleNode:
         """A band with others below it."""
+        strips = self._strips(node, band, shared) if self.in_strips else None
+        if strips is not None:
+            return strips
         order, tile_marks = band.order, None
         if band.is_permutable and len(order) > 1 and self._has_reuse(node, band):
             node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
@@ -209,6 +224,19 @@ class Shaping:
         node = self._visit(node.child(0), shared or "parallel" in marks, cut).parent()
         node = mark_members(node, marks)
         return node if tile_marks is None else mark_members(node.parent(), tile_marks)
+
+    def _strips(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode | None:
+        """A loop around others in strips; None if it had better stay as it is."""
+        lanes = Lanes(self.statements, self.order, self.local, self.target)
+        width = lanes.choose_strip(node, band)
+        if not width:
+            return None
+        node = make_atomic(insert_strip(node, band, width))
+        self.strips.append(f"loops of {_names(node)}")
+        if shared or not band.coincident[0]:
+            return node
+        self.parallel.append(f"strips of {_names(node)}")
+        return mark_members(node, ["parallel"])
 
     # -- choices ------------------------------------------------------------------------------
 

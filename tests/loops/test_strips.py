@@ -1,0 +1,223 @@
+"""Loops around others in lanes: when they are, and that they do what Python does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyc
+from polyc.analysis.witness import Unproven
+from polyc.loops.read.sizes import Signature
+from polyc.loops.run.compile import compile_loops
+from polyc.loops.schedule import strips
+from polyc.options import Options
+from polyc.target.machine import Target
+from tests.loops.against_python import check
+from tests.sampling import thorough
+
+RNG = np.random.default_rng(7)
+
+
+def random(*shape: int) -> np.ndarray:
+    return RNG.random(shape)
+
+
+@polyc.kernel
+def windows(x, y, w):
+    n, m = x.shape
+    for i in range(n - w + 1):
+        for j in range(m):
+            s = 0.0
+            for k in range(w):
+                s += x[i + k, j]
+            y[i, j] = s / w
+
+
+@polyc.kernel
+def viterbi(steps, emitted, score, back):
+    n = steps.shape[0]
+    for t in range(1, len(emitted)):
+        for j in range(n):
+            best = -1e300
+            which = 0
+            for i in range(n):
+                s = score[t - 1, i] + steps[i, j]
+                if s > best:
+                    best = s
+                    which = i
+            score[t, j] = best + emitted[t, j]
+            back[t, j] = which
+
+
+@polyc.kernel
+def attract(x, mass, force):
+    for i in range(len(mass)):
+        fx = 0.0
+        fy = 0.0
+        for j in range(len(mass)):
+            dx = x[j, 0] - x[i, 0]
+            dy = x[j, 1] - x[i, 1]
+            d = dx * dx + dy * dy + 1e-3
+            s = mass[j] / (d * math.sqrt(d))
+            fx += s * dx
+            fy += s * dy
+        force[i, 0] = fx
+        force[i, 1] = fy
+
+
+@polyc.kernel
+def escape(re, im, count):
+    for i in range(len(im)):
+        for j in range(len(re)):
+            a = 0.0
+            b = 0.0
+            n = 0
+            for _ in range(20):
+                inside = a * a + b * b < 4.0
+                c = a * a - b * b + re[j] if inside else a
+                b = 2 * a * b + im[i] if inside else b
+                a = c
+                n = n + 1 if inside else n
+            count[i, j] = n
+
+
+@polyc.kernel
+def forward(A, B, alpha):
+    n = A.shape[0]
+    for t in range(1, B.shape[0]):
+        total = 0.0
+        for j in range(n):
+            s = 0.0
+            for i in range(n):
+                s += alpha[t - 1, i] * A[i, j]
+            alpha[t, j] = s * B[t, j]
+            total += alpha[t, j]
+        for j in range(n):
+            alpha[t, j] = alpha[t, j] / total
+
+
+@polyc.kernel
+def mixed(x, y, z):
+    n, m = x.shape
+    for j in range(m):
+        top = x[0, j]
+        where = 0
+        for i in range(1, n):
+            larger = x[i, j] > top
+            top = x[i, j] if larger else top
+            where = i if larger else where
+        y[j] = top
+        z[j] = where
+
+
+CASES = {
+    "windows": (windows, lambda n: (random(n + 3, n), np.zeros((n, n)), 4)),
+    "viterbi": (viterbi, lambda n: (random(n, n), random(4, n), random(4, n), np.ones((4, n)))),
+    "attract": (attract, lambda n: (random(n, 2), random(n), np.zeros((n, 2)))),
+    "escape": (
+        escape,
+        lambda n: (np.linspace(-2, 1, n), np.linspace(-1, 1, 3), np.zeros((3, n), np.int32)),
+    ),
+    "forward": (forward, lambda n: (random(n, n), random(3, n), random(3, n))),
+    "mixed": (
+        mixed,
+        lambda n: (random(5, n).astype(np.float32), np.zeros(n, np.float32), np.zeros(n, int)),
+    ),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_strips_do_what_python_does(name, threads):
+    kernel, arguments = CASES[name]
+    used = replace(kernel, threads=threads)
+    for n in (1, 7, 8, 17, 33, 70):
+        check(used, *arguments(n), tolerance=1e-11)
+    assert "in strips: loops of" in used.explain()
+    assert "PC_VECTORS(" in used.source
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", thorough("baseline")])
+def test_locals_of_a_strip_are_registers_and_conditions_masks(isa):
+    target = Target.named(isa)
+    types = {"steps": polyc.f64["n", "n"], "emitted": polyc.f64["t", "n"]}
+    types |= {"score": polyc.f64["t", "n"], "back": polyc.i64["t", "n"]}
+    compiled = compile_loops(viterbi.function, Signature(types), target, Options())
+    lanes = target.vectors.bytes // 8
+    assert f"best_local_0 = pc_choose_f64x{lanes}(if_1_local_0, s_local_0, best_local_0);" in (
+        compiled.text
+    )
+    assert f"if_1_local_0 = pc_mask_gt_f64x{lanes}(s_local_0, best_local_0);" in compiled.text
+
+
+def test_not_a_number_is_not_greater():
+    x = random(5, 20).astype(np.float32)
+    x[1, 3] = x[2, 5] = np.nan
+    x[0, 7] = np.nan
+    check(mixed, x, np.zeros(20, np.float32), np.zeros(20, int))
+
+
+@polyc.kernel
+def triangle(L, y):
+    n = L.shape[0]
+    for j in range(n):
+        s = 1.0
+        for k in range(j):
+            s = s * 0.5 + L[k, j]
+        y[j] = s
+
+
+@polyc.kernel
+def chain(x, y):
+    n, m = x.shape
+    for j in range(1, m):
+        s = y[j - 1]
+        for k in range(n):
+            s = s * 0.5 + x[k, j]
+        y[j] = s
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [(triangle, (random(9, 9), np.zeros(9))), (chain, (random(9, 9), np.zeros(9)))],
+)
+def test_loops_that_are_not_even_or_carry_something_are_in_no_strips(kernel, arguments):
+    check(kernel, *arguments)
+    assert "in strips" not in kernel.explain()
+
+
+@pytest.mark.parametrize("kernel", [triangle, chain])
+def test_a_strip_that_may_not_be_is_refused_by_the_proof(kernel, monkeypatch):
+    """Faults: a loop that carries something, and one whose inner loop has a bound of its own."""
+    monkeypatch.setattr(strips, "_is_free", lambda *_: True)
+    monkeypatch.setattr(strips, "_is_even", lambda *_: True)
+    types = {name: polyc.f64[(None,) * (2 - k)] for k, name in enumerate(kernel.function.arguments)}
+    target = Target.named("avx512")
+    if kernel is chain:
+        with pytest.raises(Unproven):
+            compile_loops(kernel.function, Signature(types), target, Options())
+        return
+    compiled = compile_loops(kernel.function, Signature(types), target, Options())
+    assert compiled.proof is not None  # right, and slow
+
+
+@polyc.kernel
+def against_all(a, b, near):
+    n, m = a.shape
+    for i in range(n):
+        for j in range(b.shape[0]):
+            s = 0.0
+            for k in range(m):
+                s += (a[i, k] - b[j, k]) * (a[i, k] - b[j, k])
+            near[i, j] = math.sqrt(s)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (8, 48, 3), (9, 50, 17), (23, 7, 64)])
+def test_a_local_that_sums_along_columns_lives_in_boxes(shape):
+    n, m, inner = shape
+    check(against_all, random(n, inner), random(m, inner), np.zeros((n, m)), tolerance=1e-11)
+    assert "b_t[a1, a0] = b[a0, a1]" in against_all.explain()
+    assert "boxes in registers: S1" in against_all.explain()
