@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bench.polybench.kernels import PROBLEMS
+from bench.polybench.kernels import ALL, EVERYDAY, PROBLEMS
 from bench.polybench.problem import SIZES
 from bench.polybench.race import Race, choose_engines, race
 from bench.polybench.table import show_row, show_rows
@@ -22,6 +22,10 @@ def run(
     threads: Annotated[int, typer.Option(min=1)] = 1,
     size: Annotated[str, typer.Option(help=f"One of {', '.join(SIZES)}.")] = "large",
     kernel: Annotated[list[str] | None, typer.Option(help="May be repeated. Default: all.")] = None,
+    everyday: Annotated[
+        bool,
+        typer.Option("--everyday", help="Loops as people write them, in place of PolyBench's."),
+    ] = False,
     engine: Annotated[
         list[str] | None,
         typer.Option(help="May be repeated: beside polyc and gcc -O3. Default: all."),
@@ -33,11 +37,9 @@ def run(
     ] = False,
 ) -> None:
     """Time polyc beside compilers of the same loops in C, and print a table."""
-    chosen = kernel or list(PROBLEMS)
-    if unknown := [name for name in chosen if name not in PROBLEMS]:
-        raise typer.BadParameter(
-            f"no kernel is called {unknown[0]}; there are {', '.join(PROBLEMS)}"
-        )
+    chosen = kernel or list(EVERYDAY if everyday else PROBLEMS)
+    if unknown := [name for name in chosen if name not in ALL]:
+        raise typer.BadParameter(f"no kernel is called {unknown[0]}; there are {', '.join(ALL)}")
     if size not in SIZES:
         raise typer.BadParameter(f"no size is called {size}; there are {', '.join(SIZES)}")
     if cpu_time and threads > 1:

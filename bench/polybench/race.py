@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench.polybench.compilers import OURS, REFERENCE, Call, Engine, NotThere, find_engines
-from bench.polybench.kernels import PROBLEMS
+from bench.polybench.kernels import ALL
 from polyc.commands.bench import settle
 from polyc.run.reference import relative_error
 
@@ -104,7 +104,7 @@ def choose_engines(rules: Race) -> dict[str, Engine]:
 
 def measure(kernel: str, rules: Race) -> Row:
     """All engines that are there take turns on one kernel; each starts from the same data."""
-    problem = PROBLEMS[kernel]
+    problem = ALL[kernel]
     given = problem.make(*problem.sizes[rules.size])
     engines = choose_engines(rules)
     compilers = tuple(e.name for e in engines.values() if e.compiler)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.polybench.kernels import PROBLEMS
+from bench.polybench.kernels import EVERYDAY, PROBLEMS
 from bench.polybench.problem import Problem
 from tests.sampling import sampled
 
@@ -69,3 +69,11 @@ def test_numpy_does_what_the_loops_do(name):
     problem.kernel.python(**theirs)
     for result in problem.results:
         np.testing.assert_allclose(mine[result], theirs[result], rtol=1e-8, err_msg=result)
+
+
+@pytest.mark.parametrize("name", list(EVERYDAY))
+def test_a_loop_of_every_day_does_what_python_does(name):
+    problem = EVERYDAY[name]
+    for n in (5, 21):
+        for threads in (1, 2):
+            compare(problem, (n,), threads)

@@ -113,7 +113,20 @@ def mixed(x, y, z):
         z[j] = where
 
 
+@polyc.kernel
+def unused(x, y):
+    n, m = x.shape
+    for j in range(m):
+        s = 0.0
+        last = 0.0
+        for i in range(n):
+            s = s * 0.5 + x[i, j]
+            last = x[i, j]
+        y[j] = s
+
+
 CASES = {
+    "unused": (unused, lambda n: (random(5, n), np.zeros(n))),
     "windows": (windows, lambda n: (random(n + 3, n), np.zeros((n, n)), 4)),
     "viterbi": (viterbi, lambda n: (random(n, n), random(4, n), random(4, n), np.ones((4, n)))),
     "attract": (attract, lambda n: (random(n, 2), random(n), np.zeros((n, 2)))),

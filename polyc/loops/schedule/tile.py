@@ -327,13 +327,17 @@ def _names(node: isl.ScheduleNode) -> str:
 def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
     """The tree with a mark below each band where local arrays may be declared.
 
-    Not above a parallel loop: what is declared there would be shared by its iterations.
+    Not above a parallel loop: what is declared there would be shared by its iterations. Nor inside
+    of a vector, whose lanes have one variable together.
     """
 
     def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
         for k in range(node.n_children()):
             node = visit(node.child(k)).parent()
         if node.get_type() != BAND or is_unrolled(node) or _has_parallel(node):
+            return node
+        around = node.parent()
+        if around.get_type() == MARK and around.mark_get_id().get_name() == "vector":
             return node
         return node.child(0).insert_mark(isl.Id("scope")).parent()
 
