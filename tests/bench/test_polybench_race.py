@@ -108,6 +108,9 @@ def test_a_race_has_a_figure_for_each_engine_and_a_line_for_all():
     assert all(float(c) > 0 for c in (*cells[1:4], cells[-1]))
     assert lines[-1].startswith("geomean best compiler / polyc ")
     assert lines[-1].endswith(", over 1")
+    done = CliRunner().invoke(app, ["--everyday", "--size", "mini", "--kernel", "erode"])
+    assert done.exit_code == 0, done.output
+    assert "| erode |" in done.stdout
 
 
 def test_arguments_that_mean_nothing_are_refused():
