@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.everyday import grey, integral
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(7)
@@ -25,34 +26,10 @@ def numbers(dtype: str, n: int) -> np.ndarray:
     return found
 
 
-@polyc.kernel
-def integral(image, table):
-    n, m = image.shape
-    for i in range(n):
-        for j in range(m):
-            total = int(image[i, j])
-            if i > 0:
-                total = total + table[i - 1, j]
-            if j > 0:
-                total = total + table[i, j - 1]
-            if i > 0 and j > 0:
-                total = total - table[i - 1, j - 1]
-            table[i, j] = total
-
-
-@polyc.kernel
-def grey(colours, y):
-    n, m, _ = colours.shape
-    for i in range(n):
-        for j in range(m):
-            red, green, blue = colours[i, j, 0], colours[i, j, 1], colours[i, j, 2]
-            y[i, j] = int(0.299 * red + 0.587 * green + 0.114 * blue)
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (7, 33), (40, 70)])
 def test_images_of_bytes(shape):
     image = RNG.integers(0, 256, (*shape, 3), np.uint8)
-    check(grey, image, np.zeros(shape, np.uint8))
+    check(grey, image, np.zeros(shape))
     check(integral, image[:, :, 0].copy(), np.zeros(shape, np.int32))
 
 

@@ -9,6 +9,13 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.everyday import (
+    attract,
+    forward,
+    mandelbrot,
+    moving_average,
+    viterbi,
+)
 from polyc.analysis.witness import Unproven
 from polyc.loops.read.sizes import Signature
 from polyc.loops.run.compile import compile_loops
@@ -23,80 +30,6 @@ RNG = np.random.default_rng(7)
 
 def random(*shape: int) -> np.ndarray:
     return RNG.random(shape)
-
-
-@polyc.kernel
-def windows(x, y, w):
-    n, m = x.shape
-    for i in range(n - w + 1):
-        for j in range(m):
-            s = 0.0
-            for k in range(w):
-                s += x[i + k, j]
-            y[i, j] = s / w
-
-
-@polyc.kernel
-def viterbi(steps, emitted, score, back):
-    n = steps.shape[0]
-    for t in range(1, len(emitted)):
-        for j in range(n):
-            best = -1e300
-            which = 0
-            for i in range(n):
-                s = score[t - 1, i] + steps[i, j]
-                if s > best:
-                    best = s
-                    which = i
-            score[t, j] = best + emitted[t, j]
-            back[t, j] = which
-
-
-@polyc.kernel
-def attract(x, mass, force):
-    for i in range(len(mass)):
-        fx = 0.0
-        fy = 0.0
-        for j in range(len(mass)):
-            dx = x[j, 0] - x[i, 0]
-            dy = x[j, 1] - x[i, 1]
-            d = dx * dx + dy * dy + 1e-3
-            s = mass[j] / (d * math.sqrt(d))
-            fx += s * dx
-            fy += s * dy
-        force[i, 0] = fx
-        force[i, 1] = fy
-
-
-@polyc.kernel
-def escape(re, im, count):
-    for i in range(len(im)):
-        for j in range(len(re)):
-            a = 0.0
-            b = 0.0
-            n = 0
-            for _ in range(20):
-                inside = a * a + b * b < 4.0
-                c = a * a - b * b + re[j] if inside else a
-                b = 2 * a * b + im[i] if inside else b
-                a = c
-                n = n + 1 if inside else n
-            count[i, j] = n
-
-
-@polyc.kernel
-def forward(A, B, alpha):
-    n = A.shape[0]
-    for t in range(1, B.shape[0]):
-        total = 0.0
-        for j in range(n):
-            s = 0.0
-            for i in range(n):
-                s += alpha[t - 1, i] * A[i, j]
-            alpha[t, j] = s * B[t, j]
-            total += alpha[t, j]
-        for j in range(n):
-            alpha[t, j] = alpha[t, j] / total
 
 
 @polyc.kernel
@@ -121,17 +54,17 @@ def unused(x, y):
         last = 0.0
         for i in range(n):
             s = s * 0.5 + x[i, j]
-            last = x[i, j]
+            last = x[i, j]  # noqa: F841
         y[j] = s
 
 
 CASES = {
     "unused": (unused, lambda n: (random(5, n), np.zeros(n))),
-    "windows": (windows, lambda n: (random(n + 3, n), np.zeros((n, n)), 4)),
+    "moving_average": (moving_average, lambda n: (random(n + 3, n), np.zeros((n, n)), 4)),
     "viterbi": (viterbi, lambda n: (random(n, n), random(4, n), random(4, n), np.ones((4, n)))),
-    "attract": (attract, lambda n: (random(n, 2), random(n), np.zeros((n, 2)))),
-    "escape": (
-        escape,
+    "attract": (attract, lambda n: (random(n, 3), random(n), np.zeros((n, 3)))),
+    "mandelbrot": (
+        mandelbrot,
         lambda n: (np.linspace(-2, 1, n), np.linspace(-1, 1, 3), np.zeros((3, n), np.int32)),
     ),
     "forward": (forward, lambda n: (random(n, n), random(3, n), random(3, n))),
