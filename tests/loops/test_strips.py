@@ -11,6 +11,7 @@ import pytest
 import polyc
 from bench.polybench.everyday import (
     attract,
+    erode,
     forward,
     mandelbrot,
     moving_average,
@@ -63,6 +64,10 @@ CASES = {
     "moving_average": (moving_average, lambda n: (random(n + 3, n), np.zeros((n, n)), 4)),
     "viterbi": (viterbi, lambda n: (random(n, n), random(4, n), random(4, n), np.ones((4, n)))),
     "attract": (attract, lambda n: (random(n, 3), random(n), np.zeros((n, 3)))),
+    "bytes": (
+        erode,
+        lambda n: (RNG.integers(0, 256, (5, n + 2), np.uint8), np.zeros((5, n + 2), np.uint8)),
+    ),
     "mandelbrot": (
         mandelbrot,
         lambda n: (np.linspace(-2, 1, n), np.linspace(-1, 1, 3), np.zeros((3, n), np.int32)),

@@ -213,7 +213,7 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes:
     sizes = tuple(size.name for size in signature.sizes)
     name = name_kernel(scop, "k0" if usual else "k1")
     nest = split_loops(nest, sizes) if usual else nest
-    if arranged.plan.in_strips:
+    if arranged.plan.strip:
         nest = peel(nest, sizes, simd_bytes)
     return share_out(
         Kernel(name, list_params(scop, arranged), nest, comment_on(lowered), sizes=sizes)

@@ -24,9 +24,6 @@ from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 
-LONGEST_STRIP = 64
-"""Elements of a local that registers hold: four vectors of 16."""
-
 
 @dataclass(frozen=True)
 class Arranged:
@@ -148,8 +145,11 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     as_written = _promote(lowered, strategy.as_written(lowered, dependences, reason))
     if len(as_written.matrices) != len(best.matrices):
         return min(as_written, best, key=lambda one: len(one.matrices))
-    strips = as_written.plan.in_strips and not as_written.rows(LONGEST_STRIP)
-    return as_written if strips and len(as_written.plan.alone) <= len(best.plan.alone) else best
+    strip = as_written.plan.strip
+    in_registers = strip and not as_written.rows(strip)
+    return (
+        as_written if in_registers and len(as_written.plan.alone) <= len(best.plan.alone) else best
+    )
 
 
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:

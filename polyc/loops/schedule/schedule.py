@@ -33,17 +33,17 @@ from polyc.target.machine import Target
 class LoopSchedule:
     """A schedule tree; who it is by, and what a reader should know of it.
 
-    boxed: the statements that keep boxes of results in registers. in_strips: whether loops around
-    others run in lanes, whose last ones are not whole. alone: the statements inside of the most
-    loops that run in no lanes. kept: by mark of the tree, the only locals that may live there.
-    shared: those that the threads of a GPU's block share.
+    boxed: the statements that keep boxes of results in registers. strip: the most iterations that a
+    loop around others runs in lanes at a time, if any does; the last ones are fewer. alone: the
+    statements inside of the most loops that run in no lanes. kept: by mark of the tree, the only
+    locals that may live there. shared: those that the threads of a GPU's block share.
     """
 
     tree: isl.Schedule
     origin: str
     notes: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
-    in_strips: bool = False
+    strip: int = 0
     alone: tuple[str, ...] = ()
     kept: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
@@ -172,9 +172,8 @@ def _shaped(
     depth = max(len(s.iterators) for s in statements.values())
     alone = tuple(n for n in shaping.alone if len(statements[n].iterators) == depth)
     boxed = tuple(shaping.boxed)
-    return LoopSchedule(
-        shaped, origin, (*notes, *told), boxed, in_strips=bool(shaping.strips), alone=alone
-    )
+    strip = max(shaping.strips.values(), default=0)
+    return LoopSchedule(shaped, origin, (*notes, *told), boxed, strip, alone)
 
 
 def _ask_isl(

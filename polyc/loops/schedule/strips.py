@@ -28,6 +28,7 @@ from polyc.loops.schedule.direction import (
     stride_along,
 )
 from polyc.loops.schedule.inner import IN_LANES, Order, choose_inner, only
+from polyc.loops.schedule.short import is_short
 from polyc.poly.tree import BAND, LEAF
 from polyc.scop.expr import walk
 from polyc.scop.scop import Statement
@@ -36,7 +37,8 @@ from polyc.target.machine import Target
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
 IN_SUMS = 2
-"""What `IN_LANES` is where lanes share a sum: they are added up behind each of its loops."""
+"""What `IN_LANES` is where lanes share a sum, and are added up behind each of its loops; or where a
+loop has less than a vector of iterations."""
 
 MOST_VECTORS = 4
 """Of a strip: as many chains of what waits for each other run at the same time."""
@@ -91,17 +93,18 @@ class Lanes:
         return worth
 
     def _worth_inside(self, node: isl.ScheduleNode, band: Band, deepest: frozenset[str]) -> int:
-        """The same of a band with no other inside."""
+        """The same of a band with no other inside; lanes have little of one of a few iterations."""
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         outer = node.get_prefix_schedule_union_map()
-        worth = 0
+        worth: dict[str, int] = {}  # of the best of its loops, where one is cut (`hyperplane.py`)
         for group in inner.groups:
             for s in (self.statements[name] for name in deepest & {*group.names}):
                 around = [row for row in rows_of(outer, s) if None not in row]
                 moves = direction([*around, *band.rows(s)], len(around) + inner.order[-1])
-                worth += score(s, moves, self.local)
-                worth += (IN_SUMS if group.sums else IN_LANES) * group.lanes
-        return worth
+                lanes = (IN_SUMS if group.sums or is_short(node) else IN_LANES) * group.lanes
+                found = score(s, moves, self.local) + lanes
+                worth[s.name] = max(worth.get(s.name, found), found)
+        return sum(worth.values())
 
 
 def _deepest(statements: Sequence[Statement]) -> frozenset[str]:
@@ -171,7 +174,7 @@ def insert_strip(node: isl.ScheduleNode, band: Band, width: int) -> isl.Schedule
     band j over sequence { S, band k over T }
     ->   band 32 floor(j/32) over sequence { S: vector j mod 32, band k over T: vector j mod 32 }
 
-    for a loop from 0; else strips begin where it does.
+    Strips of a loop that begins elsewhere than at 0 begin there.
     """
     function = band.functions[0].intersect_domain(node.get_domain().universe())
     first = _first(node, band)

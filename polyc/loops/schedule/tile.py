@@ -81,7 +81,7 @@ class Shaping:
     wide: frozenset[str] = frozenset()
     in_strips: bool = False
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
-    strips: list[str] = field(default_factory=list)  # loops around others that run in lanes
+    strips: dict[str, int] = field(default_factory=dict)  # loops around others: how many lanes
     alone: list[str] = field(default_factory=list)  # statements in no lanes
     boxed: list[str] = field(default_factory=list)  # products with boxes of results in registers
 
@@ -232,7 +232,7 @@ class Shaping:
         if not width:
             return None
         node = make_atomic(insert_strip(node, band, width))
-        self.strips.append(f"loops of {_names(node)}")
+        self.strips[f"loops of {_names(node)}"] = width
         if shared or not band.coincident[0]:
             return node
         self.parallel.append(f"strips of {_names(node)}")
