@@ -35,6 +35,7 @@ from polyc.loopnest.registers import elements
 from polyc.memory.storage import Storage
 from polyc.poly.context import isl_options
 from polyc.poly.parameters import assumptions
+from polyc.poly.tree import count_members
 from polyc.promote.local_arrays import CPU_MARKS, LIMITS, LocalArray, kind_of
 from polyc.promote.near import NearArray
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
@@ -52,6 +53,7 @@ class _Scan:
     assigns: list[Assign] = field(default_factory=list)
     firsts: dict[int, Mapping[str, Element]] = field(default_factory=dict)  # by id of an Assign
     depth: int = 0  # marks around that may declare arrays
+    members: Mapping[str, frozenset[int]] = field(default_factory=dict)  # see `count_members`
     error: BaseException | None = None
 
     def at_domain(self, node: isl.AstNode, build: isl.AstBuild) -> isl.AstNode:
@@ -82,7 +84,7 @@ def generate_nest(
     context: what holds of the sizes, besides their ranges (`Scop.context`); near: arrays that may
     live in a tile.
     """
-    scan = _Scan(statements, storages, promoted, near)
+    scan = _Scan(statements, storages, promoted, near, members=count_members(schedule.get_root()))
     with isl_options(detect_min_max=1, atomic_upper_bound=1, group_coscheduled=1):
         known = assumptions() if context is None else assumptions().intersect(context)
         build, handle = isl.AstBuild.from_context(known).set_at_each_domain(scan.at_domain)
@@ -169,7 +171,12 @@ class _Access:
         return None if element is None else apply_affine(storage, element)
 
     def _plain_local(self, local: LocalArray, index: isl.PwMultiAff) -> tuple[Affine, ...] | None:
-        """The place of an access in a local, where it is plain that the loops around cancel out."""
+        """The place of an access in a local, where it is plain that the loops around cancel out.
+
+        isl leaves out loops of one iteration, which the corner counts, from what it says of loops.
+        """
+        if len(self.loops) not in self.scan.members[self.statement.name]:
+            return None
         around = self.loops[: local.corner.dim(isl.dim_type.in_)]
         element, corner = apply_affine(index, self.instance), apply_affine(local.corner, around)
         if element is not None and local.numbers is not None:

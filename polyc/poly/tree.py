@@ -48,3 +48,20 @@ def mark_members(band: isl.ScheduleNode, marks: Sequence[str]) -> isl.ScheduleNo
         node = node.child(0)
         down += 1
     return node.ancestor(down)
+
+
+def count_members(node: isl.ScheduleNode, above: int = 0) -> dict[str, frozenset[int]]:
+    """Statement -> how many members of bands are around it, at each leaf where it is executed.
+
+    above: members around the node.
+    """
+    if node.get_type() == LEAF:
+        sets = node.get_domain().get_set_list()
+        names = (sets.get_at(k).get_tuple_name() for k in range(sets.n_set()))
+        return {name: frozenset({above}) for name in names}
+    inside = above + (node.band_n_member() if node.get_type() == BAND else 0)
+    found: dict[str, frozenset[int]] = {}
+    for k in range(node.n_children()):
+        for name, counts in count_members(node.child(k), inside).items():
+            found[name] = found.get(name, frozenset()) | counts
+    return found
