@@ -1,4 +1,4 @@
-"""python -m bench.polybench: polyc beside C compilers on PolyBench's kernels."""
+"""python -m bench.polybench: polyc beside C compilers on the kernels of PolyBench, or others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel of PolyBench is: its loops, its sizes, its data, and what NumPy has for it."""
+"""What a kernel of the race is: its loops, its sizes, its data, and what NumPy has for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arguments: TypeAlias = "Mapping[str, Any]"
 
 @dataclass(frozen=True)
 class Problem:
-    """A kernel of PolyBench.
+    """A kernel of PolyBench, or of every day (`everyday.py`).
 
     sizes: the name of a size -> the numbers that `make` takes. make: the arguments of a call.
     results: the arguments that hold results; others that are written are for scratch. numpy: the
