@@ -30,9 +30,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
     walk_nodes,
 )
-from polyc.scop.expr import BOOL, COMPARISONS, Call, Cast
-
-ORDERED = COMPARISONS & {"eq", "ne", "lt", "le", "gt", "ge"}
+from polyc.scop.expr import BOOL, ORDERED, Call, Cast
 
 COMBINED = {"and": "bitand", "or": "bitor", "xor": "bitxor", "not": "bitnot"}
 """Functions of conditions -> the same of masks."""
@@ -145,9 +143,9 @@ class _Uses:
         """The masks that an expression needs as bytes."""
         parts = list(children(expr))
         found: set[str] = set()
-        if isinstance(expr, Read):
+        if isinstance(expr, Read):  # with what its subscripts read, which are of one lane each
             found = {expr.element.array} & {*self.masks}
-            parts += [e for _, e in expr.dynamic]
+            found = found.union(*(self._named(e) for _, e in expr.dynamic))
         elif isinstance(expr, Call) and expr.function == "select" and self._chooses(expr):
             test, *parts = expr.arguments
             found = self._inside(test)

@@ -43,7 +43,7 @@ from polyc.printing.literals import bare, literal
 from polyc.printing.picked import find_picked
 from polyc.printing.quantised import find_quantised
 from polyc.printing.scope import Scope, Uses
-from polyc.scop.expr import COMPARISONS, INT64, Call, Cast, Const
+from polyc.scop.expr import COMPARISONS, INT64, ORDERED, Call, Cast, Const
 from polyc.scop.scop import identity
 from polyc.target.instructions.lanes import COUNT, ROWS, STRIDE
 from polyc.target.instructions.rows import VectorInstruction
@@ -53,10 +53,8 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 STORED = frozenset({"select", "as_bits", "from_bits"})
 """Functions of values that are only stored."""
 
-OF_ARGUMENT = COMPARISONS | {f"mask_{name}" for name in COMPARISONS} | {"as_bits"}
+OF_ARGUMENT = COMPARISONS | {f"mask_{name}" for name in ORDERED} | {"as_bits"}
 """Functions that are named by the type of what they are applied to."""
-
-SELECTABLE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 @dataclass(frozen=True)
@@ -245,7 +243,7 @@ class Printer:
             return self._branch(arguments[0].condition, arguments[1:], dtype, scope)
         if function == "select" and isinstance(arguments[0], Call):
             test = arguments[0]
-            if test.function in SELECTABLE and test.arguments[0].dtype == dtype:
+            if test.function in ORDERED and test.arguments[0].dtype == dtype:
                 function, values = f"select_{test.function}", (*test.arguments, *arguments[1:])
         kind = arguments[0].dtype if function in OF_ARGUMENT else dtype
         texts = [self.expr(a, scope) for a in values]

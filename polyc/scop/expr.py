@@ -210,7 +210,8 @@ def offset_range(expr: Expr) -> tuple[int, int] | None:
             return None
 
 
-COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf"})
+ORDERED = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+COMPARISONS = ORDERED | {"isnan", "isinf"}
 
 
 def operations(expr: Expr) -> int:

@@ -60,10 +60,12 @@ STORED = assign("out", read("c", BOOL))
 OTHER_WIDTH = assign("y", Call("select", (read("c", BOOL), read("p", F32), read("q", F32)), F32))
 FROM_MEMORY = assign("c", read("flags", BOOL))
 COPIED = assign("d", read("c", BOOL))
+WHERE = Call("select", (read("c", BOOL), read("p", I64), read("q", I64)), I64)
+SUBSCRIPT = assign("out", Read(Element("table", (const(0),)), F64, ((0, WHERE),)))
 NEGATED = assign("out", Call("not", (read("c", BOOL),), BOOL))
 
 
-@pytest.mark.parametrize("spoils", [STORED, OTHER_WIDTH, FROM_MEMORY, NEGATED])
+@pytest.mark.parametrize("spoils", [STORED, OTHER_WIDTH, FROM_MEMORY, SUBSCRIPT, NEGATED])
 def test_what_is_needed_as_a_byte_stays_one(spoils):
     block = nest(GREATER, CHOICE, spoils)
     assert widen_masks(block) == block
