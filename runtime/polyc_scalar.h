@@ -71,6 +71,8 @@ PC_INLINE T FN(select_ge)(T a, T b, T x, T y) { return a >= b ? x : y; }
    instruction of the two. */
 PC_INLINE T FN(min)(T a, T b) { return b != b ? b : b < a ? b : a; }
 PC_INLINE T FN(max)(T a, T b) { return b != b ? b : a < b ? b : a; }
+PC_INLINE T FN(smaller)(T a, T b) { return b < a ? b : a; }
+PC_INLINE T FN(larger)(T a, T b) { return a < b ? b : a; }
 PC_INLINE T FN(sign)(T a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
 PC_INLINE T FN(copysign)(T magnitude, T sign) { return LIBM(copysign)(magnitude, sign); }
 PC_INLINE T FN(neg)(T a) { return -a; }

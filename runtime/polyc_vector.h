@@ -146,40 +146,44 @@ LOOP_2(fmod)
 /* `a < b ? b : a` and `b < a ? b : a`, so a where it is NaN and where both are zeros: just what the
    x86 instructions do, but gcc 12 sees that only where neither operand is a constant (and clang,
    which has no such function of 16 lanes, always). */
-#if defined __AVX512F__ && !defined __clang__ && BITS == 32 && PC_LANES == 16
-#define SOME_NAN(v) (__builtin_ia32_cmpps512_mask(v, v, 3, 0xffff, 4) != 0)
-PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps512_mask(b, a, a, 0xffff, 4); }
-PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps512_mask(b, a, a, 0xffff, 4); }
-#elif defined __AVX__ && BITS == 32 && PC_LANES == 8
-#define SOME_NAN(v) (__builtin_ia32_movmskps256((V)(v != v)) != 0)
-PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps256(b, a); }
-PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps256(b, a); }
-#elif defined __SSE2__ && BITS == 32 && PC_LANES == 4
-PC_INLINE V FN(larger)(V a, V b) { return __builtin_ia32_maxps(b, a); }
-PC_INLINE V FN(smaller)(V a, V b) { return __builtin_ia32_minps(b, a); }
+#if BITS == 32
+#define X86(name, width) __builtin_ia32_##name##ps##width
 #else
-PC_INLINE V FN(larger)(V a, V b) { return FN(blend)(a < b, b, a); }
-PC_INLINE V FN(smaller)(V a, V b) { return FN(blend)(b < a, b, a); }
+#define X86(name, width) __builtin_ia32_##name##pd##width
 #endif
+#if defined __AVX512F__ && !defined __clang__ && BITS * PC_LANES == 512
+#define ORDERED(v, predicate) X86(cmp, 512_mask)(v, v, predicate, -1, 4)
+#define SOME_NAN(v) (ORDERED(v, 3) != 0)
+PC_INLINE V FN(larger)(V a, V b) { return X86(max, 512_mask)(b, a, a, -1, 4); }
+PC_INLINE V FN(smaller)(V a, V b) { return X86(min, 512_mask)(b, a, a, -1, 4); }
 
-#if defined __AVX512F__ && !defined __clang__ && BITS == 32 && PC_LANES == 16
 /* Where b is a number; elsewhere it stays: one instruction, and one that those with the same b
    share. For a constant b there is nothing to ask. */
-#define NUMBERS(b) __builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4)
 PC_INLINE V FN(max)(V a, V b)
 {
     if (__builtin_constant_p(b[0]))
         return FN(blend)(b != b, b, FN(larger)(a, b));
-    return __builtin_ia32_maxps512_mask(b, a, b, NUMBERS(b), 4);
+    return X86(max, 512_mask)(b, a, b, ORDERED(b, 7), 4);
 }
 PC_INLINE V FN(min)(V a, V b)
 {
     if (__builtin_constant_p(b[0]))
         return FN(blend)(b != b, b, FN(smaller)(a, b));
-    return __builtin_ia32_minps512_mask(b, a, b, NUMBERS(b), 4);
+    return X86(min, 512_mask)(b, a, b, ORDERED(b, 7), 4);
 }
-#undef NUMBERS
 #else
+#if defined __AVX__ && BITS * PC_LANES == 256
+#define SOME_NAN(v) (X86(movmsk, 256)((V)(v != v)) != 0)
+PC_INLINE V FN(larger)(V a, V b) { return X86(max, 256)(b, a); }
+PC_INLINE V FN(smaller)(V a, V b) { return X86(min, 256)(b, a); }
+#elif defined __SSE2__ && BITS * PC_LANES == 128
+PC_INLINE V FN(larger)(V a, V b) { return X86(max, )(b, a); }
+PC_INLINE V FN(smaller)(V a, V b) { return X86(min, )(b, a); }
+#else
+PC_INLINE V FN(larger)(V a, V b) { return FN(blend)(a < b, b, a); }
+PC_INLINE V FN(smaller)(V a, V b) { return FN(blend)(b < a, b, a); }
+#endif
+
 /* For a constant b, the test for NaN is gone: one instruction. */
 PC_INLINE V FN(max)(V a, V b) { return FN(blend)(b != b, b, FN(larger)(a, b)); }
 PC_INLINE V FN(min)(V a, V b) { return FN(blend)(b != b, b, FN(smaller)(a, b)); }
@@ -314,23 +318,27 @@ PC_INLINE V FN(iota)(T start) { return FN(add)(FN(splat)(start), (V){IOTA(0)}); 
 
 REDUCTION(add, FN(add))
 REDUCTION(mul, FN(mul))
+#if KIND == PC_FLOAT
+REDUCTION(smaller, FN(smaller))
+REDUCTION(larger, FN(larger))
+#endif
 #if KIND == PC_FLOAT && defined SOME_NAN && defined PC_REDUCTIONS
 /* Whether there is a NaN is asked once, beside the halves. */
-REDUCTION(smallest, FN(smaller))
-REDUCTION(largest, FN(larger))
 PC_INLINE T FN(reduce_min)(V v)
 {
-    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_smallest)(v);
+    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_smaller)(v);
 }
 PC_INLINE T FN(reduce_max)(V v)
 {
-    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_largest)(v);
+    return SOME_NAN(v) ? __builtin_nanf("") : FN(reduce_larger)(v);
 }
 #else
 REDUCTION(min, FN(min))
 REDUCTION(max, FN(max))
 #endif
 #undef SOME_NAN
+#undef ORDERED
+#undef X86
 
 #undef LOOP_2
 #undef LANEWISE_1

@@ -7,7 +7,7 @@ With it bounds and conditions are decided, and minima and maxima go that one arg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import combinations
 
@@ -51,8 +51,18 @@ class Known(dict[str, tuple[int, int]]):
 
     def and_facts(self, *facts: Affine) -> Known:
         known = Known(self)
-        known.facts = (*self.facts, *facts)
+        known.facts = (*self.facts, *(each for fact in facts for each in _consequences(fact)))
         return known
+
+
+def _consequences(fact: Affine) -> Iterator[Affine]:
+    """A fact, and what it says of each of several indices of which it takes the least."""
+    yield fact
+    for atom, count in fact.terms:
+        if isinstance(atom, Extremum) and (count > 0) == (atom.which == "min"):
+            rest = fact - Affine(0, ((atom, count),))
+            for argument in atom.arguments:
+                yield from _consequences(rest + argument * count)
 
 
 def interval(index: Affine, ranges: Ranges) -> tuple[int, int]:

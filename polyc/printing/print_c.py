@@ -282,7 +282,7 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     yield f"{place.indent}}}"
 
 
-SUMS: Mapping[str, str] = {"add": "+", "mul": "*"}
+SUMS: Mapping[str, str] = {"add": "+", "mul": "*", "larger": "max", "smaller": "min"}
 """Reductions that `#pragma omp simd` is told of, and how it spells them."""
 
 

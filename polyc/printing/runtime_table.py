@@ -103,6 +103,8 @@ _FAMILIES = {
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
+_REDUCED = ((NUMBERS, "add mul min max"), (FLOATS, "larger smaller"), (("b8",), "and or"))
+
 FUNCTIONS: Mapping[str, Function] = {
     "add": _value(2, NUMBERS, infix="+"),
     "sub": _value(2, NUMBERS, infix="-"),
@@ -115,7 +117,7 @@ FUNCTIONS: Mapping[str, Function] = {
         name: _value(1, FLOATS)
         for name in ("floor", "ceil", "round", "trunc", "sqrt", "reciprocal", "rounded")
     },
-    "copysign": _value(2, FLOATS),
+    **{name: _value(2, FLOATS) for name in ("copysign", "larger", "smaller")},
     "round_odd": _value(1, ("f64",)),
     **{name: _value(1, ("f32",)) for name in ("power_above", "power_nearest")},
     **{name: _value(1, FLOATS, "bool") for name in ("isnan", "isinf")},
@@ -157,7 +159,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "levels": _vector("floats float scalar", ("i8", "u8"), "floats", _QUANTISED),
     **{
         f"reduce_{name}": _vector("T", types, "scalar", _REDUCTIONS)
-        for types, names in ((NUMBERS, "add mul min max"), (("b8",), "and or"))
+        for types, names in _REDUCED
         for name in names.split()
     },
 }
@@ -196,12 +198,7 @@ def preamble(uses: Uses) -> str:
             used = (FUNCTIONS[f].part for f, t, n in uses.functions if (t, n) == (element, lanes))
             parts = dict.fromkeys(sorted({*used} - {""}), "")
             lines += _include("polyc_vector.h", PC_TYPE=element, PC_LANES=lanes, **parts)
-    if any(header == _F64_HEADER for header, _ in mathematics):
-        lines += _include(_LIBRARY_HEADER, PC_TYPE="f64")
-    for header, lanes in sorted(mathematics):
-        if header != _F64_HEADER or lanes > 1:
-            lines += _include(header, PC_LANES=lanes)
-    for header, lanes in sorted(uses.instructions):
+    for header, lanes in (*sorted(mathematics), *sorted(uses.instructions)):
         lines += _include(header, PC_LANES=lanes)
     for header in sorted(uses.headers):
         lines += _include(header)
@@ -231,7 +228,7 @@ def cuda_preamble(uses: Uses) -> str:
 
 
 _LIBRARY_HEADER = "polyc_libm.h"
-_F64_HEADER = "polyc_f64_math.h"
+_NARROWEST = {"f32": 4, "f64": 2}
 
 
 def _casts(uses: Uses) -> list[str]:
@@ -251,14 +248,19 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
             core.add((element, lanes))
             if FUNCTIONS[name].part == _QUANTISED:  # of floats
                 core.add(("f32", lanes))
-        elif element == "f64":
-            mathematics.add((_F64_HEADER, lanes))
         else:
-            # A scalar is lane 0 of four; the vector functions build on those of the core.
-            width = 4 if lanes == 1 else lanes
-            mathematics.add((f"polyc_f32_{family}.h", width))
-            core.add(("f32", width))
+            # A scalar is lane 0 of the fewest; the vector functions build on those of the core.
+            width = _NARROWEST[element] if lanes == 1 else lanes
+            mathematics.add((_header(element, family), width))
+            core.add((element, width))
     return core, mathematics
+
+
+def _header(element: str, family: str) -> str:
+    """Where a family is defined; of doubles, tanh and erf are made of exponentials."""
+    if element == "f64" and family == "piecewise":
+        family = "exp"
+    return f"polyc_{element}_{family}.h"
 
 
 def _check(uses: Uses) -> None:

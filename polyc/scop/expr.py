@@ -253,6 +253,11 @@ less than that, so that a statement may have a few.
 """
 
 
+def calls_functions(expr: Expr) -> bool:
+    """Whether an expression has functions that are series of operations, which kernels inline."""
+    return any(isinstance(e, Call) and e.function in WEIGHTS for e in walk(expr))
+
+
 def weight(expr: Expr) -> int:
     """What an expression is for the C compiler: its nodes, functions counting for what they are."""
     return sum(WEIGHTS.get(e.function, 1) if isinstance(e, Call) else 1 for e in walk(expr))

@@ -34,10 +34,12 @@ from polyc.types.estimate import LENGTH, estimate, long_extent
 from polyc.types.ranges import STEP, Step
 
 Kind = Literal["input", "output", "state", "constant", "temporary"]
-Reduction = Literal["add", "mul", "max", "min", "and", "or"]
+Reduction = Literal["add", "mul", "max", "min", "larger", "smaller", "and", "or"]
+"""`larger` and `smaller` are Python's `max` and `min` of floats, which pass over what is no number;
+those of ONNX, `max` and `min`, give NaN for it."""
 
-ORDERLESS = frozenset({"max", "min", "and", "or"})
-"""Reductions that give the same in any order; sums of floats do not."""
+ORDERLESS = frozenset({"max", "min", "larger", "smaller", "and", "or"})
+"""Reductions that give the same in any order, but for the sign of a zero; sums of floats do not."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def identity(reduction: Reduction, dtype: np.dtype) -> int | float | bool:
         return False if dtype == np.bool_ else 0
     if reduction in ("mul", "and"):
         return True if dtype == np.bool_ else 1
-    lowest = reduction == "max"
+    lowest = reduction in ("max", "larger")
     if dtype == np.bool_:
         return not lowest
     if np.issubdtype(dtype, np.floating):

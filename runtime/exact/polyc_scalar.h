@@ -26,6 +26,8 @@ PC_INLINE b8 FN(isinf)(T a) { return (b8)pc_field::isinf(a.r, 0); }
 
 PC_INLINE T FN(min)(T a, T b) { return pc_field::smaller(a, b); }
 PC_INLINE T FN(max)(T a, T b) { return pc_field::larger(a, b); }
+PC_INLINE T FN(smaller)(T a, T b) { return pc_field::smaller(a, b); }
+PC_INLINE T FN(larger)(T a, T b) { return pc_field::larger(a, b); }
 PC_INLINE T FN(neg)(T a) { return pc_field::negative(a); }
 PC_INLINE T FN(reciprocal)(T a) { return pc_field::reciprocal(a); }
 PC_INLINE T FN(add)(T a, T b) { return a + b; }

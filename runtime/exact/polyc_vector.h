@@ -126,6 +126,8 @@ PC_INLINE B FN(isinf)(V a) { return PC_PASTE(FN(isinf), _of)(a, a); }
 
 PC_INLINE V FN(min)(V a, V b) { return pc_field::smaller(a, b); }
 PC_INLINE V FN(max)(V a, V b) { return pc_field::larger(a, b); }
+PC_INLINE V FN(smaller)(V a, V b) { return pc_field::smaller(a, b); }
+PC_INLINE V FN(larger)(V a, V b) { return pc_field::larger(a, b); }
 PC_INLINE V FN(neg)(V a) { return pc_field::negative(a); }
 PC_INLINE V FN(reciprocal)(V a) { return pc_field::reciprocal(a); }
 PC_INLINE V FN(add)(V a, V b) { return a + b; }
@@ -155,7 +157,7 @@ PC_INLINE V FN(iota)(T start)
             total = PC_PASTE3(pc_, name##_, PC_TYPE)(total, v[l]); \
         return total; \
     }
-REDUCTION(add) REDUCTION(mul) REDUCTION(min) REDUCTION(max)
+REDUCTION(add) REDUCTION(mul) REDUCTION(min) REDUCTION(max) REDUCTION(smaller) REDUCTION(larger)
 #undef REDUCTION
 
 #endif

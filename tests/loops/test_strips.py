@@ -11,7 +11,6 @@ import polyc
 from bench.polybench.everyday import (
     attract,
     distances,
-    erode,
     forward,
     mandelbrot,
     moving_average,
@@ -48,6 +47,16 @@ def mixed(x, y, z):
 
 
 @polyc.kernel
+def fading(image, y):
+    n, m = image.shape
+    for j in range(m):
+        s = image[0, j]
+        for i in range(1, n):
+            s = (s >> 1) + image[i, j]
+        y[j] = s
+
+
+@polyc.kernel
 def unused(x, y):
     n, m = x.shape
     for j in range(m):
@@ -65,8 +74,8 @@ CASES = {
     "viterbi": (viterbi, lambda n: (random(n, n), random(4, n), random(4, n), np.ones((4, n)))),
     "attract": (attract, lambda n: (random(n, 3), random(n), np.zeros((n, 3)))),
     "bytes": (
-        erode,
-        lambda n: (RNG.integers(0, 256, (5, n + 2), np.uint8), np.zeros((5, n + 2), np.uint8)),
+        fading,
+        lambda n: (RNG.integers(0, 128, (5, n), np.uint8), np.zeros(n, np.uint8)),
     ),
     "mandelbrot": (
         mandelbrot,

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import islpy as isl
 import numpy as np
 
 from polyc.loops.lower.affine import IN, Scope, affine, condition, constant_of
+from polyc.loops.lower.extrema import as_extremum, extremum
 from polyc.loops.read.functions import BY_NAME, COMPARED, OPERATORS
 from polyc.loops.read.infer import Types
 from polyc.loops.read.syntax import (
@@ -239,6 +241,9 @@ class Emitter:
         return select(test, Const(True, BOOL), right)
 
     def _choice(self, at: Choice, dtype: np.dtype, points: isl.Set) -> Expr:
+        found = as_extremum(at)
+        if found is not None and all(settle(self.types.of(a)) == dtype for a in found.arguments):
+            return self._apply(found, dtype, points)
         where = condition(at.condition, self.scope)
         if where is None:
             test = self.truth(at.condition, points)
@@ -261,7 +266,7 @@ class Emitter:
         if known.rule == "whole":
             return cast(call(known.runtime, *parts), INT64)
         if known.rule == "least":
-            return _extremum(known.runtime, parts)
+            return extremum(known.runtime, parts)
         return call(known.runtime, *parts)
 
 
@@ -276,6 +281,9 @@ def _fitting(value: float, dtype: np.dtype, place: Place) -> float:
             )
     return value
 
+
+MOST_FACTORS = 4
+"""Of a power that is computed by products, whose errors add up: to 1.5 units in the last place."""
 
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 """Operations whose exact result float64 rounds so closely that to round it to float32 after that
@@ -312,22 +320,29 @@ def floor_divide(left: Expr, right: Expr) -> Expr:
     return call("sub", call("div", left, right), cast(differs, left.dtype))
 
 
+def _literal(expr: Expr) -> float | None:
+    """The number that an expression is, if it is one, with a sign or without."""
+    match expr:
+        case Const(value):
+            return value
+        case Call("neg", (Const(value),)):
+            return -value
+    return None
+
+
 def _power(left: Expr, right: Expr) -> Expr:
-    exponent = right.value if isinstance(right, Const) else None
-    if exponent == 2:
-        return call("mul", left, left)
-    if exponent == 0.5 and left.dtype.kind == "f":
-        return call("sqrt", left)
-    return call("pow", left, right)
+    """x ** y; where y is a few halves, by products, roots and a division.
 
-
-def _extremum(function: str, parts: Sequence[Expr]) -> Expr:
-    """Python's min and max: the first of those that no other is less, or greater, than."""
-    result = parts[0]
-    for part in parts[1:]:
-        if is_whole(part.dtype):
-            result = call(function, result, part)
-        else:
-            test = call("lt", part, result) if function == "min" else call("gt", part, result)
-            result = call("select", test, part, result)
-    return result
+    x ** 3  ->  x * x * x              x ** -1.5  ->  1 / (x * sqrt(x))
+    """
+    exponent = _literal(right)
+    is_float = left.dtype.kind == "f"
+    if exponent is None or not 0 < abs(exponent) <= MOST_FACTORS or (2 * exponent) % 1:
+        return call("pow", left, right)
+    if not is_float and (exponent < 0 or exponent % 1):
+        return call("pow", left, right)
+    factors = [left] * int(abs(exponent))
+    if exponent % 1:
+        factors.append(call("sqrt", left))
+    value = reduce(partial(call, "mul"), factors)
+    return call("div", constant(1, left.dtype), value) if exponent < 0 else value

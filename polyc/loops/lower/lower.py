@@ -7,7 +7,7 @@
 
 Conditions on loop variables restrict domains. One on data is kept in a local, and an assignment
 under it becomes `target = value if condition else target`. An augmented assignment, `+=`, `-=` or
-`*=`, declares a reduction.
+`*=`, declares a reduction; a maximum or minimum is one as well (`extrema.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from polyc.loops.lower.affine import Scope, affine, condition
 from polyc.loops.lower.emit import Emitter
+from polyc.loops.lower.extrema import operator_of, reduced_by
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
 from polyc.loops.read.infer import Types, infer
 from polyc.loops.read.sizes import Signature
@@ -47,7 +48,7 @@ from polyc.loops.read.syntax import (
 from polyc.loops.read.types import FLOAT64, is_float, join, settle
 from polyc.names import ISL_WORDS, fresh, identifier
 from polyc.scop.expr import BOOL, Const, Expr, call
-from polyc.scop.scop import Array, Reduction, Scop, Statement
+from polyc.scop.scop import Array, Reduction, Scop, Statement, identity
 from polyc.types.element_types import is_narrow
 
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
@@ -299,14 +300,16 @@ class _Lowering:
         tests: list[Expr] = [emitter.load_local(self.held[g], BOOL) for g in guards]
         test = reduce(partial(call, "and"), tests) if tests else None
         emitter = emitter if test is None else emitter.under(test)
-        declared = REDUCTIONS.get(at.operator or "")
-        if declared and met == dtype and dtype != BOOL and not is_narrow(dtype):
-            value = emitter.emit(at.value, dtype, points)
+        found = self._reduction(at, dtype)
+        if found and met == dtype and dtype != BOOL and not is_narrow(dtype):
+            operator, part = found
+            value = emitter.emit(part, dtype, points)
             value = call("neg", value) if at.operator == "-" else value
             if test is not None:
-                neutral = 1 if at.operator == "*" else -0.0 if dtype.kind == "f" else 0
+                nothing = identity(operator, dtype)
+                neutral = -0.0 if operator == "add" and dtype.kind == "f" else nothing
                 value = call("select", test, value, Const(neutral, dtype))
-            return value, declared
+            return value, operator
         written: Expression = at.value
         if at.operator:
             written = Binary(at.operator, at.target, at.value, at.place)
@@ -314,6 +317,16 @@ class _Lowering:
         if test is not None:
             value = call("select", test, value, emitter.emit(at.target, dtype, points))
         return value, None
+
+    def _reduction(self, at: Assign, dtype: np.dtype) -> tuple[Reduction, Expression] | None:
+        """The operator of a reduction, and what is added to it, if an assignment is one."""
+        if at.operator:
+            operator = REDUCTIONS.get(at.operator)
+            return (operator, at.value) if operator else None
+        found = reduced_by(at.target, at.value)
+        if found is None or settle(self.types.of(at.value)) != dtype:
+            return None
+        return operator_of(found[0], dtype), found[1]
 
     def _require(self, scope: Scope) -> Callable[[isl.Set, str, Place], None]:
         def require(points: isl.Set, what: str, place: Place) -> None:

@@ -22,7 +22,12 @@ from polyc.loops.schedule.inner import Inner
 from polyc.scop.expr import Call, Cast, Expr, Load
 from polyc.scop.scop import Statement
 
-LATENCIES = {"add": 4, "sub": 4, "mul": 4, "div": 13, "sqrt": 18, "min": 4, "max": 4, "neg": 1}
+LATENCIES = {
+    **dict.fromkeys(("add", "sub", "mul", "min", "max", "larger", "smaller"), 4),
+    "div": 13,
+    "sqrt": 18,
+    "neg": 1,
+}
 """Cycles from an operand of a float operation to its result, on x86-64 cores of 2017 to 2025."""
 
 OTHER_FLOAT, WHOLE = 20, {"mul": 3, "div": 20, "mod": 20, "min": 2, "max": 2}

@@ -30,7 +30,7 @@ from polyc.loops.schedule.hyperplane import cut_at_hyperplane
 from polyc.loops.schedule.short import insert_short
 from polyc.scop.scop import Statement
 
-SUMS = ("add", "mul")
+SUMS = ("add", "mul", "larger", "smaller")
 """Reductions of floats that lanes share; the C compiler sees to those of integers itself."""
 
 IN_LANES = 6

@@ -22,6 +22,7 @@ from polyc.loops.lower.order import original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order
+from polyc.loops.schedule.strips import cut_at_functions
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.coalesce import coalesce
 from polyc.poly.context import isl_options, operation_budget
@@ -163,7 +164,8 @@ def _shaped(
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)
     statements = {s.name: s for s in lowered.bare.statements}
     shaping = Shaping(statements, order, target, local, wide, in_strips)
-    shaped = declare_scopes(shaping.shape(tree))
+    shaped, width = cut_at_functions(shaping.shape(tree), statements, target)
+    shaped = declare_scopes(shaped)
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     if shaping.strips:
         told = (*told, f"in strips: {', '.join(shaping.strips)}")
@@ -172,7 +174,7 @@ def _shaped(
     depth = max(len(s.iterators) for s in statements.values())
     alone = tuple(n for n in shaping.alone if len(statements[n].iterators) == depth)
     boxed = tuple(shaping.boxed)
-    strip = max(shaping.strips.values(), default=0)
+    strip = max([width, *shaping.strips.values()])
     return LoopSchedule(shaped, origin, (*notes, *told), boxed, strip, alone)
 
 

@@ -9,6 +9,9 @@ Each iteration of the loop is as it was, and the locals of a strip are registers
 memory runs better along the loop than along those inside of it, or where these carry what lanes
 cannot share: a recurrence, the best so far and where it was. The last strip, which is not whole,
 gets code of its own (`codegen/peel.py`).
+
+Innermost loops in lanes are left to the C compiler, except those that call functions, of which it
+knows no vectors: these become strips.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from polyc.loops.schedule.direction import (
 )
 from polyc.loops.schedule.inner import IN_LANES, Order, choose_inner, only
 from polyc.loops.schedule.short import is_short
-from polyc.poly.tree import BAND, LEAF
-from polyc.scop.expr import walk
+from polyc.poly.tree import BAND, LEAF, MARK
+from polyc.scop.expr import calls_functions, walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -42,6 +45,12 @@ loop has less than a vector of iterations."""
 
 MOST_VECTORS = 4
 """Of a strip: as many chains of what waits for each other run at the same time."""
+
+
+VECTORS_OF_FUNCTIONS = 2
+"""Of a strip of functions. A series is a chain of 10 to 15 multiply-adds of 4 cycles, and a core
+looks at some 500 instructions at a time, which are few vectors of an expression of several of them.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,22 @@ class Lanes:
         worth = self._worth_of_strips(node, band, _deepest(inside))
         if worth <= max(0, self._worth(node.child(0), _deepest(inside))):
             return 0
-        lanes = min(self.target.lanes(e.dtype) for s in inside for e in walk(s.value))
+        lanes = _lanes(inside, self.target)
         kept = self.local & {s.array for s in inside}
         fitting = self.target.vectors.registers // (2 * max(1, len(kept)))
         return lanes * max(1, min(MOST_VECTORS, fitting))
+
+    def choose_strip_of_functions(self, node: isl.ScheduleNode, band: Band) -> int:
+        """The width of strips of a loop with no others inside; 0 if it calls no functions, or has
+        to stay for another reason."""
+        inside = [self.statements[name] for name in band.names]
+        if len(band.order) != 1 or band.short:
+            return 0
+        if not any(calls_functions(s.value) for s in inside):
+            return 0
+        if not _is_free(node, band, self.order.validity) or not _fills_lanes(node, band, inside):
+            return 0
+        return VECTORS_OF_FUNCTIONS * _lanes(inside, self.target)
 
     def _worth(self, node: isl.ScheduleNode, deepest: frozenset[str]) -> int:
         """What it is worth to the deepest statements that some loops at a node run in lanes."""
@@ -107,6 +128,11 @@ class Lanes:
         return sum(worth.values())
 
 
+def _lanes(statements: Sequence[Statement], target: Target) -> int:
+    """Of a vector of the widest elements that they compute with."""
+    return min(target.lanes(e.dtype) for s in statements for e in walk(s.value))
+
+
 def _deepest(statements: Sequence[Statement]) -> frozenset[str]:
     """Those inside of the most loops."""
     depth = max(len(s.iterators) for s in statements)
@@ -141,7 +167,7 @@ def _is_free(node: isl.ScheduleNode, band: Band, relation: isl.UnionMap) -> bool
 def _moving(s: Statement, outer: isl.UnionMap, band: Band) -> int | None:
     """The iterator of a statement that the loop counts up; None if it is not one by itself."""
     around = [row for row in rows_of(outer, s) if None not in row]  # tiles stand still
-    (row,) = band.rows(s)
+    row = band.rows(s)[0]
     found = [k for k, c in enumerate(row) if c != 0]
     if len(found) != 1 or row[found[0]] != 1 or any(each[found[0]] for each in around):
         return None
@@ -183,6 +209,41 @@ def insert_strip(node: isl.ScheduleNode, band: Band, width: int) -> isl.Schedule
     lanes = function.sub(strip)
     node = node.delete().insert_partial_schedule(joined([strip]))
     return _sunk(node.child(0), lanes).parent()
+
+
+def cut_at_functions(
+    tree: isl.Schedule, statements: Mapping[str, Statement], target: Target
+) -> tuple[isl.Schedule, int]:
+    """Innermost loops in lanes that call functions, in strips; and the most iterations of a strip.
+
+    simd j over S   ->   band 8 floor(j/8) over S: vector j mod 8
+    """
+    widths = [0]
+
+    def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        if node.get_type() == MARK and node.mark_get_id().get_name() == "simd":
+            inside = [statements[name] for name in names_of(node)]
+            if any(calls_functions(s.value) for s in inside):
+                band = Band.of(node.child(0), isl.UnionMap("{ }"))
+                if len(band.order) == 1 and _fills_lanes(node.child(0), band, inside):
+                    widths.append(VECTORS_OF_FUNCTIONS * _lanes(inside, target))
+                    return insert_strip(node.delete(), band, widths[-1])
+            return node
+        for k in range(node.n_children()):
+            node = visit(node.child(k)).parent()
+        return node
+
+    return visit(tree.get_root()).get_schedule(), max(widths)
+
+
+def _fills_lanes(node: isl.ScheduleNode, band: Band, inside: Sequence[Statement]) -> bool:
+    """Whether all lanes of a loop do the same, each on an element of its own."""
+    outer = node.get_prefix_schedule_union_map()
+    moving = {s.name: _moving(s, outer, band) for s in inside}
+    if None in moving.values() or not _is_even(node, band, moving):
+        return False
+    moves = [tuple(int(d == moving[s.name]) for d in range(len(s.iterators))) for s in inside]
+    return all(stride_along(s.write, m) != 0 for s, m in zip(inside, moves, strict=True))
 
 
 def _first(node: isl.ScheduleNode, band: Band) -> isl.UnionPwAff:

@@ -38,7 +38,7 @@ from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
 from polyc.loops.schedule.strips import Lanes, insert_strip
 from polyc.poly.tree import BAND, LEAF, MARK, is_unrolled, make_atomic, mark_members
-from polyc.scop.expr import walk
+from polyc.scop.expr import calls_functions, walk
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -114,6 +114,9 @@ class Shaping:
         node = move_short(node, band)
         band = Band.of(node, self.order.validity)
         single = len(band.order) == 1
+        strips = self._strips_of_functions(node, band, shared)
+        if strips is not None:
+            return strips
         strip = single and band.coincident[0] and not shared
         if strip or (band.is_permutable and not single and self._has_reuse(node, band)):
             sizes = [STRIP] if strip else self._sizes(node, band, shared, cut)
@@ -174,8 +177,10 @@ class Shaping:
         shared: bool,
     ) -> isl.ScheduleNode:
         """A band with no band below as tiles, and what is inside of them in parts."""
-        # Boxes of results take so many iterations that a tile of a local is memory beside them.
-        together = frozenset[str]() if products else self.wide
+        # Boxes of results take so many iterations that a tile of a local is memory beside them;
+        # strips have registers for it.
+        in_strips = any(calls_functions(self.statements[name].value) for name in band.names)
+        together = frozenset[str]() if products else self.local if in_strips else self.wide
         bundles = bundles_of(leaf_order(node), self.statements, together)
         node, tile_marks = self._tile(node, band, sizes, shared)
         below = insert_parts(
@@ -228,7 +233,18 @@ class Shaping:
     def _strips(self, node: isl.ScheduleNode, band: Band, shared: bool) -> isl.ScheduleNode | None:
         """A loop around others in strips; None if it had better stay as it is."""
         lanes = Lanes(self.statements, self.order, self.local, self.target)
-        width = lanes.choose_strip(node, band)
+        return self._cut(node, band, shared, lanes.choose_strip(node, band))
+
+    def _strips_of_functions(
+        self, node: isl.ScheduleNode, band: Band, shared: bool
+    ) -> isl.ScheduleNode | None:
+        """A loop without others inside that calls functions in strips; None if it is no such."""
+        lanes = Lanes(self.statements, self.order, self.local, self.target)
+        return self._cut(node, band, shared, lanes.choose_strip_of_functions(node, band))
+
+    def _cut(
+        self, node: isl.ScheduleNode, band: Band, shared: bool, width: int
+    ) -> isl.ScheduleNode | None:
         if not width:
             return None
         node = make_atomic(insert_strip(node, band, width))
