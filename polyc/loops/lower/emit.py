@@ -220,7 +220,7 @@ class Emitter:
             case "%":
                 return call("mod", left, right)
             case "**":
-                return _power(left, right)
+                return _power(left, right, _literal(at.right))
             case operator:
                 return call(OPERATORS[operator], left, right)
 
@@ -320,22 +320,21 @@ def floor_divide(left: Expr, right: Expr) -> Expr:
     return call("sub", call("div", left, right), cast(differs, left.dtype))
 
 
-def _literal(expr: Expr) -> float | None:
+def _literal(at: Expression) -> float | None:
     """The number that an expression is, if it is one, with a sign or without."""
-    match expr:
-        case Const(value):
+    match at:
+        case Number(value):
             return value
-        case Call("neg", (Const(value),)):
+        case Unary("-", Number(value)):
             return -value
     return None
 
 
-def _power(left: Expr, right: Expr) -> Expr:
+def _power(left: Expr, right: Expr, exponent: float | None) -> Expr:
     """x ** y; where y is a few halves, by products, roots and a division.
 
     x ** 3  ->  x * x * x              x ** -1.5  ->  1 / (x * sqrt(x))
     """
-    exponent = _literal(right)
     is_float = left.dtype.kind == "f"
     if exponent is None or not 0 < abs(exponent) <= MOST_FACTORS or (2 * exponent) % 1:
         return call("pow", left, right)

@@ -222,7 +222,7 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes:
 
 def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
+    held = accumulate(carry(hold(drop_decided(kernel.body), vectors.bytes)), vectors.bytes)
     final = widen_masks(find_registers(vectorise(held, vectors)))
     return forget_between_tiles(final, kernel.sizes, vectors)
 

@@ -12,9 +12,10 @@ A product works on a box of results at a time, while what is summed runs inside:
                         └ filter  { what is left }      band i, j, k
 
 Whole boxes are told from others by their corners, so loops inside of them have constant bounds and
-no conditions. What is left of a box is cut once more, into boxes of one vector, and what is left of
-rows that are equally long into boxes of one row. The parts of a tile run one after another where
-dependences allow it; those that wait for each other in turns stay together, as they were.
+no conditions. What is left of a box is cut once more, into boxes of one vector, then into vectors
+with idle lanes, and what is left of rows that are equally long into boxes of one row. The parts of
+a tile run one after another where dependences allow it; those that wait for each other in turns
+stay together, as they were.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ IN, SET = isl.dim_type.in_, isl.dim_type.set
 
 @dataclass(frozen=True)
 class Box:
-    """Results that a product keeps in registers at a time: a tile of it, or a part of one."""
+    """Results that a product keeps in registers at a time: a tile of it, or a part of one.
+
+    Of width 1 are those that fill no vector: all columns that are left, with idle lanes.
+    """
 
     product: Product
     height: int
@@ -137,17 +141,19 @@ def _parts(
 def _boxes(product: Product, domain: isl.UnionSet) -> Iterator[Box]:
     """The boxes that a product is cut into: what is left of one becomes some of the next.
 
-    8 x 48  ->  8 x 16, and where all rows are as long  ->  1 x 48  ->  1 x 16
+    8 x 48  ->  8 x 16, and where all columns are as long  ->  8 x 1
+            ->  1 x 48  ->  1 x 16  ->  1 x 1                  where all rows are as long
     """
-    heights = (product.height, 1) if _is_even(domain, product) else (product.height,)
-    for height in heights:
-        for width in dict.fromkeys((product.width, product.vector)):
+    rows, columns = (_is_even(domain, moves) for moves in product.moves)
+    for height in (product.height, 1) if rows else (product.height,):
+        widths = (product.width, product.vector, 1 if rows and columns else product.vector)
+        for width in dict.fromkeys(widths):
             yield Box(product, height, width)
 
 
-def _is_even(domain: isl.UnionSet, product: Product) -> bool:
-    """Whether rows have the same bounds wherever the other loops are."""
-    points, moves = isl.Set.from_union_set(domain), product.moves[0]
+def _is_even(domain: isl.UnionSet, moves: Sequence[int]) -> bool:
+    """Whether a loop has the same bounds wherever the other loops are."""
+    points = isl.Set.from_union_set(domain)
     if sorted(moves) != [*[0] * (len(moves) - 1), 1]:
         return False
     k = moves.index(1)
@@ -255,12 +261,12 @@ def _box(leaf: isl.ScheduleNode, band: Band, box: Box) -> isl.ScheduleNode:
     depth = leaf.get_tree_depth()
     if box.height < product.height:
         leaf = insert(leaf, _floor(rows, box.height), "")
-    if box.width < product.width:
+    if 1 < box.width < product.width:
         leaf = insert(leaf, _floor(lanes, box.width), "")
     for n, k in enumerate(product.summed):
         leaf = insert(leaf, band.functions[k], "" if n else "hold")
     leaf = insert(leaf, _within(rows, box.height), "unroll")
-    leaf = insert(leaf, _within(lanes, box.width), "vector")
+    leaf = insert(leaf, lanes if box.width == 1 else _within(lanes, box.width), "vector")
     return leaf.ancestor(leaf.get_tree_depth() - depth)
 
 
