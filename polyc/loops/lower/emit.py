@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 
 import islpy as isl
 import numpy as np
@@ -34,7 +33,20 @@ from polyc.loops.read.syntax import (
     Unary,
 )
 from polyc.loops.read.types import FLOAT64, compared, is_float, is_whole, settle
-from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, Index, Load, Within, call, cast
+from polyc.scop.expr import (
+    BOOL,
+    INT64,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Within,
+    call,
+    cast,
+    weight,
+)
 from polyc.scop.lower.functions import constant, convert, select
 from polyc.types.element_types import wide
 
@@ -282,8 +294,9 @@ def _fitting(value: float, dtype: np.dtype, place: Place) -> float:
     return value
 
 
-MOST_FACTORS = 4
-"""Of a power that is computed by products, whose errors add up: to 1.5 units in the last place."""
+MOST_FACTORS, HEAVIEST = 16, 64
+"""Of a power that is computed by products, whose errors add up, half a unit in the last place each;
+and what all factors together may weigh for the C compiler (`scop.expr.weight`)."""
 
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 """Operations whose exact result float64 rounds so closely that to round it to float32 after that
@@ -331,17 +344,26 @@ def _literal(at: Expression) -> float | None:
 
 
 def _power(left: Expr, right: Expr, exponent: float | None) -> Expr:
-    """x ** y; where y is a few halves, by products, roots and a division.
+    """x ** y; where y is a literal of a few halves, by products, roots and a division.
 
-    x ** 3  ->  x * x * x              x ** -1.5  ->  1 / (x * sqrt(x))
+    x ** 6  ->  (x * x * x) * (x * x * x)              x ** -1.5  ->  1 / (x * sqrt(x))
     """
-    is_float = left.dtype.kind == "f"
-    if exponent is None or not 0 < abs(exponent) <= MOST_FACTORS or (2 * exponent) % 1:
+    whole = left.dtype.kind != "f"
+    if not exponent or (2 * exponent) % 1 or (whole and (exponent < 0 or exponent % 1)):
         return call("pow", left, right)
-    if not is_float and (exponent < 0 or exponent % 1):
+    count = int(abs(exponent))
+    if count > MOST_FACTORS or count * weight(left) > HEAVIEST:
         return call("pow", left, right)
-    factors = [left] * int(abs(exponent))
+    factors = [left] * count
     if exponent % 1:
         factors.append(call("sqrt", left))
-    value = reduce(partial(call, "mul"), factors)
+    value = _product(factors)
     return call("div", constant(1, left.dtype), value) if exponent < 0 else value
+
+
+def _product(factors: Sequence[Expr]) -> Expr:
+    """The factors multiplied in halves: of equal ones the C compiler computes equal halves once."""
+    if len(factors) == 1:
+        return factors[0]
+    half = (len(factors) + 1) // 2
+    return call("mul", _product(factors[:half]), _product(factors[half:]))

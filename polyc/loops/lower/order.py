@@ -5,7 +5,7 @@ for i: S0; for j: S1          S0[i] at [0, i, 0, 0, 0]      S1[i, j] at [0, i, 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +32,16 @@ class LoopNode:
 
 
 OrderNode: TypeAlias = StatementLeaf | LoopNode
+
+
+def innermost_bodies(order: Sequence[OrderNode]) -> Iterator[tuple[str, ...]]:
+    """The statements of each loop that has no other inside, in order."""
+    for node in order:
+        if isinstance(node, LoopNode):
+            yield from innermost_bodies(node.body)
+            names = [each.name for each in node.body if isinstance(each, StatementLeaf)]
+            if len(names) == len(node.body):
+                yield tuple(names)
 
 
 def time_of(order: Sequence[OrderNode], domains: Mapping[str, isl.Set]) -> dict[str, isl.MultiAff]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
 import islpy as isl
@@ -18,7 +19,7 @@ import islpy as isl
 from polyc.analysis.conflicts import order_but_sums
 from polyc.analysis.dependences import Dependences, compute_dependences, maps
 from polyc.loops.lower.lower import Lowered
-from polyc.loops.lower.order import original_tree
+from polyc.loops.lower.order import innermost_bodies, original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order
@@ -178,6 +179,25 @@ def _shaped(
     return LoopSchedule(shaped, origin, (*notes, *told), boxed, strip, alone)
 
 
+def _side_by_side(lowered: Lowered, order: isl.UnionMap) -> isl.UnionMap:
+    """# S -> T: equal iterations of statements of one loop that read the same, and wait for nobody.
+
+    isl keeps loops together where one hands values to the other. It would take these apart, and
+    what they both read would come from memory twice.
+    """
+    waiting = {name for source, target, _ in maps(order) for name in (source, target)}
+    statements = {s.name: s for s in lowered.bare.statements}
+    found = isl.UnionMap("{ }")
+    for names in innermost_bodies(lowered.order):
+        free = [statements[name] for name in names if name not in waiting]
+        for one, other in pairwise(s for s in free if s.reduction is None):
+            if {x.array for x in one.loads} & {x.array for x in other.loads}:
+                points = one.domain.set_tuple_name(other.name).intersect(other.domain)
+                same = points.set_tuple_name(one.name).identity()
+                found = found.union(same.set_tuple_name(isl.dim_type.out, other.name))
+    return found
+
+
 def _ask_isl(
     lowered: Lowered,
     dependences: Dependences,
@@ -197,11 +217,12 @@ def _ask_isl(
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
         return coalesce(relation.gist_params(lowered.sizes)).drop_unused_params()
 
+    close = dependences.without_reductions(dependences.flow).union(_side_by_side(lowered, order))
     constraints = (
         isl.ScheduleConstraints.on_domain(domain.drop_unused_params())
         .set_validity(simple(order))
         .set_coincidence(simple(order.union(dependences.reductions)))
-        .set_proximity(simple(dependences.without_reductions(dependences.flow)))
+        .set_proximity(simple(close))
     )
     options = {"schedule_maximize_band_depth": 1, "schedule_maximize_coincidence": 1}
     try:
