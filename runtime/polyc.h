@@ -33,8 +33,8 @@
    A header with parameters undefines them at its end and is included once for each combination.
    Functions are `pc_<function>_<type>`, where a type is a scalar (f32) or a vector (f32x16).
    The types of polyc_narrow.h are loaded, stored, chosen, and converted to and from a wide type.
-   A scalar f32 function of the mathematics headers is lane 0 of the vector function of 4 lanes, so
-   that a scalar remainder loop agrees bit for bit with the vector loop before it (but for the sign
+   A scalar function of the mathematics headers is lane 0 of the vector function of 4 lanes, of 2 for
+   f64, so that a scalar remainder loop agrees bit for bit with the vector loop before it (but for the sign
    and payload of NaN, and given -mfma beside -mavx512f: without it 4 lanes have no FMA). */
 
 #ifndef POLYC_H

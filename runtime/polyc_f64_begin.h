@@ -26,6 +26,12 @@
 #if PC_LANES == 2
 #define SCALAR_1(name) \
     PC_INLINE f64 pc_##name##_f64(f64 a) { return pc_##name##_f64x2(pc_splat_f64x2(a))[0]; }
+#define SCALAR_2(name) \
+    PC_INLINE f64 pc_##name##_f64(f64 a, f64 b) \
+    { \
+        return pc_##name##_f64x2(pc_splat_f64x2(a), pc_splat_f64x2(b))[0]; \
+    }
 #else
 #define SCALAR_1(name)
+#define SCALAR_2(name)
 #endif

@@ -1,5 +1,6 @@
 /* polyc_f64_end.h: takes back the names of polyc_f64_begin.h and the parameter. */
 
+#undef SCALAR_2
 #undef SCALAR_1
 #undef LN2_LO
 #undef LN2_HI

@@ -251,16 +251,18 @@ def _instances(functions: Set[Use]) -> tuple[set[tuple[str, int]], set[tuple[str
         else:
             # A scalar is lane 0 of the fewest; the vector functions build on those of the core.
             width = _NARROWEST[element] if lanes == 1 else lanes
-            mathematics.add((_header(element, family), width))
+            mathematics |= {(header, width) for header in _headers(element, family)}
             core.add((element, width))
     return core, mathematics
 
 
-def _header(element: str, family: str) -> str:
-    """Where a family is defined; of doubles, tanh and erf are made of exponentials."""
-    if element == "f64" and family == "piecewise":
-        family = "exp"
-    return f"polyc_{element}_{family}.h"
+def _headers(element: str, family: str) -> list[str]:
+    """Where a family is defined, and what it is made of, in alphabetical order.
+
+    Of doubles, tanh and erf are made of exponentials, and powers of these and logarithms.
+    """
+    made_of = {"piecewise": ("exp",), "pow": ("exp", "log", "pow")} if element == "f64" else {}
+    return [f"polyc_{element}_{part}.h" for part in made_of.get(family, (family,))]
 
 
 def _check(uses: Uses) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polyc.codegen.peel import peel
 from polyc.loopnest.index import Compare, Logic, const, extremum, floordiv, var
 from polyc.loopnest.nodes import Block, For, If, Local, extent_of, walk_nodes
-from polyc.loopnest.ranges import interval, simplify_condition, simplify_index
+from polyc.loopnest.ranges import Known, interval, simplify_condition, simplify_index
 from polyc.types.ranges import SizeRange, assume
 from tests.analysis.nests import F32, at, loop, read, run, when
 from tests.loopnest.execute import execute, instances
@@ -192,6 +192,22 @@ def test_intervals_hold_the_value_and_simplifying_keeps_it(index, values):
     low, high = interval(index, RANGES)
     assert low <= evaluate(index, values) <= high
     assert evaluate(simplify_index(index, RANGES), values) == evaluate(index, values)
+
+
+@given(INDICES, INDICES, VALUES)
+@settings(max_examples=150, deadline=None)
+def test_intervals_hold_the_value_where_facts_are_true(fact, index, values):
+    fact = fact - evaluate(fact, values)  # so that it is
+    low, high = interval(index, Known(RANGES).and_facts(fact))
+    assert low <= evaluate(index, values) <= high
+
+
+def test_what_is_less_than_a_minimum_is_less_than_each():
+    a, b, c = map(var, "abc")
+    known = Known(RANGES).and_facts(extremum("min", (a, b)) * 2 - c)
+    assert interval(a * 2 - c, known)[0] == interval(b * 2 - c, known)[0] == 0
+    known = Known(RANGES).and_facts(c - extremum("max", (a, b - 3)))
+    assert interval(c - b + 3, known)[0] == 0
 
 
 @given(CONDITIONS, VALUES)

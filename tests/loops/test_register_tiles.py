@@ -140,3 +140,33 @@ def test_loops_with_more_than_one_assignment_keep_nothing():
     loop = next(n for n in walk_nodes(body) if isinstance(n, For))
     twice = replace(loop, kind="hold", body=Block((assign, assign)))
     assert hold(Block((twice,)), 64) == Block((replace(twice, kind="sequential"),))
+
+
+@polyc.kernel
+def weigh(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_fill_no_vector_are_held_in_lanes(dtype):
+    for rows, columns, depth in ((1, 1, 1), (9, 30, 16), (8, 3, 40), (17, 25, 1), (30, 49, 300)):
+        A, B = (RNG.random(shape).astype(dtype) for shape in ((rows, depth), (depth, columns)))
+        check(weigh, np.ones((rows, columns), dtype), A, B)
+    assert re.search(r"acc_\d_0_0 = pc_loadn_f\d\dx\d+\(&C_\[.*_start", weigh.source)
+
+
+@polyc.kernel
+def below_the_diagonal(C, A, B):
+    for i in range(C.shape[0]):
+        for k in range(A.shape[1]):
+            for j in range(k + 1):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def test_columns_of_a_length_that_changes_are_not():
+    for n in (1, 8, 30, 53):
+        check(below_the_diagonal, *(RNG.random((n, n)) for _ in range(3)))
+    assert "_start" not in below_the_diagonal.source

@@ -252,3 +252,18 @@ def test_neighbours_that_walk_a_matrix_in_other_orders_share_none():
     for n, m in [(1, 1), (33, 40)]:
         check(apart, random(n, m), random(n, m), random(m), random(m), random(n), tolerance=1e-9)
     assert not re.search(r"floor\(\w+/32\).*\n.*(sequence|set)\n", apart.explain())
+
+
+@polyc.kernel
+def rotate(x, c, s, y, z):
+    n, m = x.shape
+    for i in range(n):
+        for j in range(m):
+            y[i, j] = x[i, j] * c[j]
+            z[i, j] = x[i, j] * s[j]
+
+
+def test_statements_of_a_loop_that_read_the_same_stay_together():
+    for n, m in [(1, 1), (7, 33), (40, 300)]:
+        check(rotate, random(n, m), random(m), random(m), random(n, m), random(n, m))
+    assert rotate.source.count("PC_SHARE(") == 1
