@@ -296,7 +296,8 @@ def _fitting(value: float, dtype: np.dtype, place: Place) -> float:
 
 MOST_FACTORS, HEAVIEST = 16, 64
 """Of a power that is computed by products, whose errors add up, half a unit in the last place each;
-and what all factors together may weigh for the C compiler (`scop.expr.weight`)."""
+and what all factors together may weigh for the C compiler (`scop.expr.weight`), if they are more
+than two."""
 
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 """Operations whose exact result float64 rounds so closely that to round it to float32 after that
@@ -352,7 +353,7 @@ def _power(left: Expr, right: Expr, exponent: float | None) -> Expr:
     if not exponent or (2 * exponent) % 1 or (whole and (exponent < 0 or exponent % 1)):
         return call("pow", left, right)
     count = int(abs(exponent))
-    if count > MOST_FACTORS or count * weight(left) > HEAVIEST:
+    if count > 2 and (count > MOST_FACTORS or count * weight(left) > HEAVIEST):
         return call("pow", left, right)
     factors = [left] * count
     if exponent % 1:
