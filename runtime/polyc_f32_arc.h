@@ -1,12 +1,11 @@
-/* polyc_f32_arc.h: asin, acos, atan of PC_LANES floats.
-
-   Reduction to a short interval around 0, then z + z^3 A(z^2) (W. J. Cody, W. Waite, 1980, ch. 10
-   and 11, with polynomials for their quotients). */
+/* polyc_f32_arc.h: the series and constants of polyc_arc.h for PC_LANES floats. */
 
 #include "polyc_f32_begin.h"
 
 #define PI_2_HI 0x1.921fb6p+0f
 #define PI_2_LO -0x1.777a5cp-25f
+#define TAN_PI_8 0x1.a8279ap-2f
+#define COT_PI_8 0x1.3504f4p+1f
 
 /* asin s - s, |s| <= 1/2, with z = s^2. */
 PC_INLINE F FN(asin_tail)(F s, F z)
@@ -16,52 +15,12 @@ PC_INLINE F FN(asin_tail)(F s, F z)
     return s * z * a;
 }
 
-/* Within 1.7 ulp. Above 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1 the root is NaN. */
-PC_INLINE F FN(asin)(F x)
+/* atan s - s, |s| <= tan(pi/8), with z = s^2. */
+PC_INLINE F FN(atan_tail)(F s, F z)
 {
-    F a = FN(abs)(x);
-    I large = a > 0.5f;
-    F z = FN(blend)(large, 0.5f * (1 - a), a * a);
-    F s = FN(blend)(large, FN(sqrt)(z), a);
-    F tail = FN(asin_tail)(s, z);
-    F complement = PI_2_HI - (2 * s + (2 * tail - PI_2_LO));
-    return FN(copysign)(FN(blend)(large, complement, s + tail), x);
-}
-
-/* Within 1.2 ulp. For |x| <= 1/2, pi/2 - asin x; above, acos |x| = 2 asin(sqrt((1 - |x|) / 2)), and
-   acos x = pi - acos |x| for negative x. */
-PC_INLINE F FN(acos)(F x)
-{
-    F a = FN(abs)(x);
-    I large = a > 0.5f;
-    F z = FN(blend)(large, 0.5f * (1 - a), a * a);
-    F s = FN(blend)(large, FN(sqrt)(z), x);
-    F tail = FN(asin_tail)(s, z);
-    F near_1 = 2 * (s + tail);
-    F near_minus_1 = 2 * (PI_2_HI - (s + (tail - PI_2_LO)));
-    F between = PI_2_HI - (s + (tail - PI_2_LO));
-    return FN(blend)(large, FN(blend)(x < 0, near_minus_1, near_1), between);
-}
-
-/* Within 2.9 ulp. With t = tan(pi/8): |x| <= t as it is; up to 1/t, pi/4 + atan((x-1)/(x+1));
-   above, pi/2 + atan(-1/x). One division serves all three. */
-PC_INLINE F FN(atan)(F x)
-{
-    F a = FN(abs)(x);
-    I middle = a > 0x1.a8279ap-2f, large = a > 0x1.3504f4p+1f;
-    F numerator = FN(blend)(large, ALL(-1), FN(blend)(middle, a - 1, a));
-    F denominator = FN(blend)(large, a, FN(blend)(middle, a + 1, ALL(1)));
-    F offset = FN(blend)(large, ALL(PI_2_HI), FN(blend)(middle, ALL(0.5f * PI_2_HI), ALL(0)));
-    F s = numerator / denominator, z = s * s;
     F p = ((0x1.49e63ap-4f * z - 0x1.1c37eap-3f) * z + 0x1.9924d8p-3f) * z - 0x1.555454p-2f;
-    return FN(copysign)(offset + (s * z * p + s), x);
+    return s * z * p;
 }
 
-SCALAR_1(asin)
-SCALAR_1(acos)
-SCALAR_1(atan)
-
-#undef PI_2_LO
-#undef PI_2_HI
-
+#include "polyc_arc.h"
 #include "polyc_f32_end.h"

@@ -25,6 +25,7 @@
 
 #define INF __builtin_inff()
 #define NOT_A_NUMBER __builtin_nanf("")
+#define LITERAL(number) number##f
 #define ALL(constant) ((F){0} + (constant))
 
 /* The scalar function is lane 0 of the function of 4 lanes. */

@@ -3,6 +3,7 @@
 #undef SCALAR_2
 #undef SCALAR_1
 #undef ALL
+#undef LITERAL
 #undef NOT_A_NUMBER
 #undef INF
 #undef ROUNDER_D

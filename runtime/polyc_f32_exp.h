@@ -33,6 +33,7 @@ PC_INLINE F FN(unless_below)(float least, F x, F y) { return FN(blend)(x < least
 
 #define VANISHED (-104) /* e^x is 0 from here on, */
 #define SUBNORMAL (-87) /* and from here on a subnormal number, or nearly */
+#define OVERFLOWN 104 /* e^x / 2 is infinity from here on */
 
 /* e^r - 1 and n of the reduction. |error| < 2^-28 of e^r, 2^-26 of e^r - 1. */
 PC_INLINE F FN(expm1_reduced)(F x, F *n)
@@ -81,11 +82,7 @@ PC_INLINE F FN(exp_from)(float least, F x)
 }
 #endif
 
-PC_INLINE F FN(exp)(F x) { return FN(exp_from)(VANISHED, x); }
-
-/* For a softmax, whose largest term is 1. A mask of -100 makes all others subnormal, and whatever
-   is multiplied with these takes 150 cycles as well. */
-PC_INLINE F FN(exp_normal)(F x) { return FN(exp_from)(SUBNORMAL, x); }
+#include "polyc_exp.h"
 
 /* Within 1.1 ulp. 2^n 2^r with n the nearest integer. */
 PC_INLINE F FN(exp2)(F x)
@@ -108,28 +105,6 @@ PC_INLINE F FN(expm1)(F x)
     return FN(blend)(FN(abs)(x) < 0x1p-25f, x, result);
 }
 
-/* Within 2.5 ulp. 1 / (1 + e^-x) as c / (c + c e^-x), where c = 2^-64 keeps c e^-x from overflowing
-   before the result is 0. From 40 on it is 1. */
-PC_INLINE F FN(sigmoid)(F x)
-{
-    F n, p = FN(expm1_reduced)(-FN(at_most)(FN(at_least)(x, -104), 40), &n);
-    return 0x1p-64f / (FN(scale)(1 + p, n - 64) + 0x1p-64f);
-}
-
-/* e^|x| / 2, finite wherever sinh and cosh are. */
-PC_INLINE F FN(half_exp)(F x)
-{
-    F n, p = FN(expm1_reduced)(FN(at_most)(FN(abs)(x), 104), &n);
-    return FN(scale)(1 + p, n - 1);
-}
-
-/* Within 1.6 ulp. */
-PC_INLINE F FN(cosh)(F x)
-{
-    F h = FN(half_exp)(x);
-    return h + 0.25f / h;
-}
-
 /* Within 1.7 ulp. Below 1, where the difference would cancel, an odd polynomial. */
 PC_INLINE F FN(sinh)(F x)
 {
@@ -138,14 +113,11 @@ PC_INLINE F FN(sinh)(F x)
     return FN(blend)(FN(abs)(x) < 1, x * z * s + x, FN(copysign)(h - 0.25f / h, x));
 }
 
-SCALAR_1(exp)
-SCALAR_1(exp_normal)
 SCALAR_1(exp2)
 SCALAR_1(expm1)
-SCALAR_1(sigmoid)
 SCALAR_1(sinh)
-SCALAR_1(cosh)
 
+#undef OVERFLOWN
 #undef SUBNORMAL
 #undef VANISHED
 #undef LOG2_E

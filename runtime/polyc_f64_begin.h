@@ -16,6 +16,7 @@
 
 #define INF __builtin_inf()
 #define NOT_A_NUMBER __builtin_nan("")
+#define LITERAL(number) number
 #define ALL(constant) ((F){0} + (constant))
 
 /* ln 2 = LN2_HI + LN2_LO; the first has 41 bits, so that n times it is exact without FMA too. */

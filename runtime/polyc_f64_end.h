@@ -5,6 +5,7 @@
 #undef LN2_LO
 #undef LN2_HI
 #undef ALL
+#undef LITERAL
 #undef NOT_A_NUMBER
 #undef INF
 #undef ONE_BITS

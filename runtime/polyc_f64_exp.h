@@ -27,6 +27,7 @@ PC_INLINE F FN(unless_below)(double least, F x, F y) { return FN(blend)(x < leas
 
 #define VANISHED (-746) /* e^x is 0 from here on, */
 #define SUBNORMAL (-708) /* and from here on a subnormal number, or nearly */
+#define OVERFLOWN 712 /* e^x / 2 is infinity from here on */
 
 /* e^r - 1 and n of the reduction. |error| < 2^-61 r. */
 PC_INLINE F FN(expm1_reduced)(F x, F *n)
@@ -48,10 +49,7 @@ PC_INLINE F FN(exp_from)(double least, F x)
     return FN(unless_below)(least, x, FN(scale)(1 + p, n));
 }
 
-PC_INLINE F FN(exp)(F x) { return FN(exp_from)(VANISHED, x); }
-
-/* For a softmax, as polyc_f32_exp.h says. */
-PC_INLINE F FN(exp_normal)(F x) { return FN(exp_from)(SUBNORMAL, x); }
+#include "polyc_exp.h"
 
 /* Within 1.1 ulp. 2^n 2^r with n the nearest integer. */
 PC_INLINE F FN(exp2)(F x)
@@ -80,28 +78,6 @@ PC_INLINE F FN(expm1)(F x)
 {
     F result = 2 * FN(half_expm1)(FN(at_most)(FN(at_least)(x, -40), 710));
     return FN(blend)(FN(abs)(x) < 0x1p-54, x, result);
-}
-
-/* Within 2.5 ulp. 1 / (1 + e^-x) as c / (c + c e^-x), where c = 2^-64 keeps c e^-x from overflowing
-   before the result is 0. From 40 on it is 1. */
-PC_INLINE F FN(sigmoid)(F x)
-{
-    F n, p = FN(expm1_reduced)(-FN(at_most)(FN(at_least)(x, -746), 40), &n);
-    return 0x1p-64 / (FN(scale)(1 + p, n - 64) + 0x1p-64);
-}
-
-/* e^|x| / 2, finite wherever sinh and cosh are. */
-PC_INLINE F FN(half_exp)(F x)
-{
-    F n, p = FN(expm1_reduced)(FN(at_most)(FN(abs)(x), 712), &n);
-    return FN(scale)(1 + p, n - 1);
-}
-
-/* Within 1.6 ulp. */
-PC_INLINE F FN(cosh)(F x)
-{
-    F h = FN(half_exp)(x);
-    return h + 0.25 / h;
 }
 
 /* Within 1.7 ulp. Below 1, where the difference would cancel, an odd polynomial. */
@@ -144,16 +120,13 @@ PC_INLINE F FN(erf)(F x)
     return FN(copysign)(FN(blend)(a < 1, a * p + a, above), x);
 }
 
-SCALAR_1(exp)
-SCALAR_1(exp_normal)
 SCALAR_1(exp2)
 SCALAR_1(expm1)
-SCALAR_1(sigmoid)
 SCALAR_1(sinh)
-SCALAR_1(cosh)
 SCALAR_1(tanh)
 SCALAR_1(erf)
 
+#undef OVERFLOWN
 #undef SUBNORMAL
 #undef VANISHED
 #undef LOG2_E
