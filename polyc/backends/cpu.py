@@ -174,7 +174,7 @@ def _compile(
 
     # 6. C
     with trace.step("print"):
-        held = hold(kernel.body, target.vectors.bytes)
+        held = hold(kernel.body)
         tiled = multiply_tiles(held, kernel.params, target.vectors)
         spread = add_side_by_side(tiled, kernel.known, target.vectors)
         shapes = {p.name: p.shape for p in kernel.params}

@@ -6,13 +6,13 @@
           C[i, j] add= A[i, k] * B[k, j]          acc[i, j] add= A[i, k] * B[k, j]
                                               for i in 0 .. 4: for j in 0 .. 16: C[i, j] = acc[i, j]
 
-Not if the loop does not run: others may write there at the same time. Results along a vector loop
-of any number of iterations are taken a vector at a time, the last with idle lanes:
+Not if the loop does not run: others may write there at the same time. Before the proof, results
+along a vector loop of any number of iterations are cut into vectors, the last with idle lanes:
 
     for k in 0 .. n:  # hold                  for t in a .. b step 16:
-      for j in a .. b:  # vector     ->         for k in 0 .. n:  # hold, as above
-        C[j] add= A[k] * B[k, j]                  for l in 0 .. b - t:  # vector of 16 lanes
-                                                    C[t + l] add= A[k] * B[k, t + l]
+      for j in a .. b:  # vector      ->        for k in 0 .. n:  # hold, as above
+        C[j] add= A[k] * B[k, j]                 for l in 0 .. min(16, b - t):  # vector of 16 lanes
+                                                   C[t + l] add= A[k] * B[k, t + l]
 
 That nothing else in such a loop touches the same elements is proven (`analysis/held.py`). No sum
 changes its order.
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyc.loopnest.index import Affine, Compare, const, var, variables
+from polyc.loopnest.index import Affine, Compare, const, extremum, var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -41,13 +41,17 @@ from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.substitute import substitute_block
 
 
-def hold(block: Block, simd_bytes: int) -> Block:
-    """The nest with the results of `hold` loops in local arrays meanwhile.
+def cut_results(block: Block, simd_bytes: int) -> Block:
+    """The nest with `hold` loops for one vector of results at a time, where these are any number.
 
     simd_bytes: what a vector holds.
     """
+    return rewrite_nodes(block, lambda node: _in_vectors(node, simd_bytes))
+
+
+def hold(block: Block) -> Block:
+    """The nest with the results of `hold` loops in local arrays meanwhile."""
     names = (f"acc_{k}" for k in count())
-    block = rewrite_nodes(block, lambda node: _in_vectors(node, simd_bytes))
     return rewrite_nodes(block, lambda node: _held(node, names))
 
 
@@ -85,7 +89,7 @@ def _extent(loop: For) -> int | None:
 
 
 def _in_vectors(node: Node, simd_bytes: int) -> Node:
-    """A `hold` loop for one vector at a time of those that it has inside, if these are many."""
+    """A `hold` loop for one vector at a time of a vector loop that it has inside."""
     if not (isinstance(node, For) and node.kind == "hold"):
         return node
     found = _only_assignment(node)
@@ -99,7 +103,7 @@ def _in_vectors(node: Node, simd_bytes: int) -> Node:
         return node
     start, lane, lanes = f"{last.var}_start", f"{last.var}_lane", simd_bytes // assign.widest
     moved = substitute_block(last.body, {last.var: var(start) + var(lane)})
-    left = last.upper - var(start)
+    left = extremum("min", (const(lanes), last.upper - var(start)))
     vector = replace(last, var=lane, lower=const(0), upper=left, lanes=lanes, body=moved)
     inside = rewrite_nodes(Block((node,)), lambda each: vector if each is last else each)
     return replace(last, var=start, step=lanes, kind="sequential", body=inside)

@@ -23,7 +23,7 @@ from polyc.codegen.accumulate import accumulate
 from polyc.codegen.carry import carry
 from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
-from polyc.codegen.hold import hold
+from polyc.codegen.hold import cut_results, hold
 from polyc.codegen.masks import widen_masks
 from polyc.codegen.peel import peel
 from polyc.codegen.split import split_loops
@@ -212,7 +212,7 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes:
     nest = generate_nest(arranged.tree, statements, storages, promoted, scop.context)
     sizes = tuple(size.name for size in signature.sizes)
     name = name_kernel(scop, "k0" if usual else "k1")
-    nest = split_loops(nest, sizes) if usual else nest
+    nest = cut_results(split_loops(nest, sizes) if usual else nest, simd_bytes)
     if arranged.plan.strip:
         nest = peel(nest, sizes, simd_bytes)
     return share_out(
@@ -222,7 +222,7 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes:
 
 def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    held = accumulate(carry(hold(drop_decided(kernel.body), vectors.bytes)), vectors.bytes)
+    held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
     final = widen_masks(find_registers(vectorise(held, vectors)))
     return forget_between_tiles(final, kernel.sizes, vectors)
 
