@@ -34,8 +34,8 @@
    Functions are `pc_<function>_<type>`, where a type is a scalar (f32) or a vector (f32x16).
    The types of polyc_narrow.h are loaded, stored, chosen, and converted to and from a wide type.
    A scalar function of the mathematics headers is lane 0 of the vector function of 4 lanes, of 2 for
-   f64, so that a scalar remainder loop agrees bit for bit with the vector loop before it (but for the sign
-   and payload of NaN, and given -mfma beside -mavx512f: without it 4 lanes have no FMA). */
+   f64, so that a scalar remainder loop agrees bit for bit with the vector loop before it (but for
+   the sign and payload of NaN, and given -mfma beside -mavx512f: without it 4 lanes have no FMA). */
 
 #ifndef POLYC_H
 #define POLYC_H

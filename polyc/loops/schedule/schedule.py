@@ -180,18 +180,19 @@ def _shaped(
 
 
 def _side_by_side(lowered: Lowered, order: isl.UnionMap) -> isl.UnionMap:
-    """# S -> T: equal iterations of statements of one loop that read the same, and wait for nobody.
+    """# S -> T: equal iterations of statements of a loop that read one array and wait for none.
 
     isl keeps loops together where one hands values to the other. It would take these apart, and
     what they both read would come from memory twice.
     """
     waiting = {name for source, target, _ in maps(order) for name in (source, target)}
     statements = {s.name: s for s in lowered.bare.statements}
+    arrays = {name for name, array in lowered.bare.arrays.items() if array.shape}
     found = isl.UnionMap("{ }")
     for names in innermost_bodies(lowered.order):
         free = [statements[name] for name in names if name not in waiting]
         for one, other in pairwise(s for s in free if s.reduction is None):
-            if {x.array for x in one.loads} & {x.array for x in other.loads}:
+            if arrays & {x.array for x in one.loads} & {x.array for x in other.loads}:
                 points = one.domain.set_tuple_name(other.name).intersect(other.domain)
                 same = points.set_tuple_name(one.name).identity()
                 found = found.union(same.set_tuple_name(isl.dim_type.out, other.name))

@@ -46,7 +46,6 @@ loop has less than a vector of iterations."""
 MOST_VECTORS = 4
 """Of a strip: as many chains of what waits for each other run at the same time."""
 
-
 VECTORS_OF_FUNCTIONS = 2
 """Of a strip of functions. A series is a chain of 10 to 15 multiply-adds of 4 cycles, and a core
 looks at some 500 instructions at a time, which are few vectors of an expression of several of them.

@@ -245,6 +245,7 @@ class Shaping:
     def _cut(
         self, node: isl.ScheduleNode, band: Band, shared: bool, width: int
     ) -> isl.ScheduleNode | None:
+        """A loop in strips of a width, which threads share if they share nothing yet."""
         if not width:
             return None
         node = make_atomic(insert_strip(node, band, width))
