@@ -153,7 +153,9 @@ def _show_filter(node: isl.ScheduleNode) -> str:
             shown.append(name)
         else:
             some = part.gist(reaching[name]).drop_unused_params().get_basic_set_list()
-            shown += [str(some.get_at(k)) for k in range(some.n_basic_set())]
+            # As isl writes what it has read. Else a tree that is given back may show one set by
+            # other inequalities: isl keeps floors in the order in which they came up.
+            shown += [str(isl.BasicSet(str(some.get_at(k)))) for k in range(some.n_basic_set())]
     return ", ".join(sorted(shown))
 
 
