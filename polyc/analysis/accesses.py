@@ -28,7 +28,8 @@ from polyc.loopnest.prototype import Param
 from polyc.loopnest.show import show_element, show_expr
 from polyc.memory.storage import Storage
 from polyc.poly.boxes import box
-from polyc.poly.parameters import read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import read
 from polyc.scop.expr import (
     Call,
     Cast,

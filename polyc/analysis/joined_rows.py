@@ -30,7 +30,8 @@ from polyc.errors import NotFixed
 from polyc.loopnest.nodes import Products
 from polyc.memory.storage import Storage
 from polyc.poly.affine import outputs, plain_iterator
-from polyc.poly.parameters import among_own_sizes, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_own_sizes, read
 from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Array, Scop, Statement
 from polyc.types.parameters import named

@@ -19,11 +19,12 @@ import islpy as isl
 from polyc.analysis.dependences import maps, union_of
 from polyc.analysis.same import Renaming, compare, same_dynamic, same_tree
 from polyc.analysis.witness import illegal, show_sizes
-from polyc.poly.parameters import all_assumptions, among_sizes
+from polyc.poly.parameters import parameters_of, told_of
 from polyc.scop.accesses import read_map, write_map
 from polyc.scop.expr import Expr, Load, loads
 from polyc.scop.order import original_order
 from polyc.scop.scop import Scop, Statement
+from polyc.scop.sizes import list_sizes
 
 OUT = isl.dim_type.out
 
@@ -76,7 +77,8 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
     for before, now in zip(stated.statements, own, strict=True):
         if now is before:
             continue
-        there, here = (replace(s, domain=among_sizes(s.domain)) for s in (before, now))
+        told = told_of(frozenset((*list_sizes(before), *list_sizes(now))))
+        there, here = (replace(s, domain=s.domain.intersect_params(told)) for s in (before, now))
         names = {name: name for name in (now.array, *(load.array for load in now.loads))}
         difference = compare(there, here, Renaming(arrays=names))
         if difference or now.name != before.name:
@@ -86,7 +88,7 @@ def check_own_sizes(kernel: str, stated: Scop, own: Sequence[Statement], known: 
 
 def check_granted(kernel: str, known: isl.Set) -> None:
     """Raises IllegalSchedule unless what is taken for granted of sizes holds in every call."""
-    every = all_assumptions()
+    every = told_of(frozenset(parameters_of(known)))
     if not every.is_subset(known):
         rule = "it takes for granted of sizes what does not hold in every call"
         raise illegal(f"kernel {kernel}", rule, show_sizes(every.subtract(known)))

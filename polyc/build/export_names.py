@@ -83,6 +83,8 @@ def _spell_name(name: str, places: Mapping[str, str]) -> str:
     first, second = (_spell(operand, places) for operand in name.operands)
     if name.operation == "floor":
         return f"(({first}) / {second})"
+    if name.operation == "sum":
+        return f"({first} + {second})"
     return f"(({first}) < ({second}) ? ({first}) : ({second}))"
 
 

@@ -279,6 +279,8 @@ def _derived_from_json(data: Sequence[tuple[str, Any, Any]]) -> dict[str, Derive
             made = Derived("min", first, second)
         elif operation == "floor" and by_number:
             made = Derived("floor", first, second)
+        elif operation == "sum":
+            made = Derived("sum", first, second)
         else:
             raise ValueError(f"{operation} of sizes")
         found[made] = made

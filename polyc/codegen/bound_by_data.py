@@ -3,23 +3,29 @@
     for e in 0 .. 75:                                   for e in 0 .. min(75, n[o]):
       acc[l] add= e < n[o] ? x[C[o][e]][l] : 0    ->      acc[l] add= x[C[o][e]][l]
 
+    for i in 0 .. 500:                                  for i in 0 .. (p[j] ? 500 : 0):
+      c[i] = c[i] or (p[j] and x[j] > y[i])       ->      c[i] = c[i] or x[j] > y[i]
+
     for i in 0 .. 500:                                  for i in p[k], if it is one of 0 .. 500:
       y[i][l] add= p[k] == i ? u[k][l] : 0        ->      y[i][l] add= u[k][l]
 
-All that such a loop does is update, and in other iterations what is added is neutral. It is done
-last, on loops that have been proven with all their iterations: these are some of them.
+All that such a loop does is update, and in other iterations what is added is neutral, or what is
+there stays. It is done last, on loops that have been proven with all their iterations: these are
+some of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from polyc.loopnest.index import Affine, Var, variables
+from polyc.loopnest.index import Affine, Extremum, FloorDiv, Var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
+    Element,
     For,
     LoopExpr,
     Node,
@@ -49,6 +55,26 @@ def bound_by_data(block: Block) -> Block:
         if only is not None:
             return replace(node, body=_rewritten(node, _without_only), only=only)
         return node
+
+    return _ask_once(rewrite_nodes(block, visit))
+
+
+def _ask_once(block: Block) -> Block:
+    """The nest where what has one answer for a loop is asked before it, the outermost such one."""
+    asked: dict[int, LoopExpr] = {}
+    inside: set[int] = set()
+    for loop in (n for n in walk_nodes(block) if isinstance(n, For) and n.kind == "sequential"):
+        if id(loop) in inside or loop.end is not None or loop.only is not None:
+            continue
+        if (question := _agreed(loop, _find_asked)) is not None:
+            asked[id(loop)] = question
+            inside.update(map(id, walk_nodes(loop.body)))
+
+    def visit(node: Node) -> Node:
+        if not isinstance(node, For) or id(node) not in asked:
+            return node
+        end = Call("select", (asked[id(node)], Value(node.upper), Value(node.lower)), INT64)
+        return replace(node, body=_rewritten(node, _without_asked), end=end)
 
     return rewrite_nodes(block, visit)
 
@@ -97,17 +123,43 @@ def _without_only(assign: Assign, loop: For) -> Assign:
     others = [test for test in _tests(condition) if test is not picked]
     if not others:
         return replace(assign, value=value)
-    rest = reduce(lambda a, b: Call("and", (a, b), BOOL), others)
-    return replace(assign, value=replace(assign.value, arguments=(rest, value, neutral)))
+    return replace(assign, value=replace(assign.value, arguments=(_all(others), value, neutral)))
+
+
+def _find_asked(assign: Assign, loop: For) -> LoopExpr | None:
+    """What is asked in each iteration, and has one answer for the loop: else nothing is done."""
+    asked = [test for test in _tests(_condition(assign)) if _is_settled(test, loop)]
+    return _all(asked) if asked and _keeps(assign) is not None else None
+
+
+def _without_asked(assign: Assign, loop: For) -> Assign:
+    """The update without these questions."""
+    assert isinstance(assign.value, Call)
+    kept, condition = assign.value.arguments
+    others = [test for test in _tests(condition) if not _is_settled(test, loop)]
+    value = _all(others) if others else Const(True, BOOL)
+    return replace(assign, value=replace(assign.value, arguments=(kept, value)))
+
+
+def _all(tests: Sequence[LoopExpr]) -> LoopExpr:
+    return reduce(lambda a, b: Call("and", (a, b), BOOL), tests)
+
+
+def _keeps(assign: Assign) -> LoopExpr | None:
+    """What has to hold for an update to change the truth that it reads, and writes again."""
+    match assign.value:
+        case Call("or", (Read(element, dynamic=()), condition)) if element == assign.target:
+            return None if assign.reduction else condition
+    return None
 
 
 def _condition(assign: Assign) -> LoopExpr | None:
-    """What has to hold for an update to add anything but what is neutral."""
+    """What has to hold for an update to change anything: to add what is not neutral, to be true."""
     match assign.value:
         case Call("select", (condition, _, Const(neutral))) if assign.reduction:
             nothing = bool(neutral == identity(assign.reduction, assign.dtype))
             return condition if nothing else None
-    return None
+    return _keeps(assign)
 
 
 def _tests(condition: LoopExpr | None) -> list[LoopExpr]:
@@ -141,9 +193,41 @@ def _is_settled(expr: LoopExpr, loop: For) -> bool:
     if any(isinstance(part, Test) for part in walk_expr(expr)):
         return False
     used = {v for part in walk_expr(expr) for v in _variables(part)}
-    written = {a.target.array for a in walk_nodes(loop.body) if isinstance(a, Assign)}
-    read = {part.element.array for part in walk_expr(expr) if isinstance(part, Read)}
-    return _inside(loop).isdisjoint(used) and written.isdisjoint(read)
+    written = [a.target for a in walk_nodes(loop.body) if isinstance(a, Assign)]
+    read = [part for part in walk_expr(expr) if isinstance(part, Read)]
+    return _inside(loop).isdisjoint(used) and all(
+        target.array != part.element.array or _is_another(target, part, loop)
+        for target in written
+        for part in read
+    )
+
+
+def _is_another(target: Element, read: Read, loop: For) -> bool:
+    """Whether an element that a loop writes lies behind one that is read, in all iterations."""
+    starts = {n.var: n.lower for n in (loop, *walk_nodes(loop.body)) if isinstance(n, For)}
+    apart = (one - other for one, other in zip(target.index, read.element.index, strict=True))
+    return not read.dynamic and any(_least(index, starts) > 0 for index in apart)
+
+
+def _least(index: Affine, starts: Mapping[str, Affine]) -> float:
+    """A lower bound of an index, by where the loops begin of which it has the variables.
+
+    c1 + c2 - c0, where c2 begins at max(0, c0 + 1 - c1)   ->   1
+    """
+    found = index.constant if index.is_constant else -math.inf
+    for atom, count in index.terms:
+        rest = index - Affine(0, ((atom, count),))
+        options: tuple[Affine, ...] = ()
+        match atom:
+            case Var(name) if name in starts and count > 0:
+                options = (starts[name],)
+            case Extremum("max", arguments) if count > 0:
+                options = arguments
+            case FloorDiv(argument, divisor) if count > 0:
+                least = _least(argument, starts)
+                options = () if math.isinf(least) else (Affine(int(least // divisor)),)
+        found = max([found, *(_least(rest + option * count, starts) for option in options)])
+    return found
 
 
 def _inside(loop: For) -> set[str]:

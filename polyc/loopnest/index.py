@@ -196,6 +196,8 @@ def _derived(size: Derived) -> Affine:
     first, second = size.operands
     if size.operation == "min":
         return extremum("min", (of_extent(first), of_extent(second)))
+    if size.operation == "sum":
+        return weighted_sum(((of_extent(first), 1), (of_extent(second), 1)))
     assert isinstance(second, int)
     return floordiv(of_extent(first), second)
 

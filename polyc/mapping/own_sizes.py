@@ -18,17 +18,18 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.parameters import assumed_of, assumptions
+from polyc.poly.parameters import assumed_of
 from polyc.schedule.cluster import Cluster
 from polyc.scop.scop import Array
 from polyc.scop.sizes import bare_of, list_sizes
+from polyc.types.ranges import assumed_ranges
 from polyc.types.sizes import names_in
 
 
 def by_own_sizes(stored: StoredKernel, arrays: Mapping[str, Array]) -> tuple[StoredKernel, isl.Set]:
     """The kernel, and what it takes for granted of its sizes: a set of parameters."""
-    if assumptions().plain_is_universe():
-        return stored, assumptions()
+    if not assumed_ranges():
+        return stored, isl.Set("{ : }")
     bare = {s.name: bare_of(s) for s in stored.statements}
     shapes = [storage.shape for storage in stored.storages.values()]
     shapes += [arrays[name].shape for name in stored.arrays]

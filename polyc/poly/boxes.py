@@ -6,7 +6,8 @@ from functools import cache
 
 import islpy as isl
 
-from polyc.poly.parameters import among_own_sizes, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_own_sizes, read
 from polyc.types.sizes import Extent
 
 

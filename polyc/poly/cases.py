@@ -12,6 +12,7 @@ from collections.abc import Collection
 import islpy as isl
 
 from polyc.types.derived import Derived
+from polyc.types.groups import group_by_shared
 from polyc.types.parameters import expand
 from polyc.types.ranges import assumed_ranges
 from polyc.types.sizes import Extent, Size, names_in
@@ -57,7 +58,8 @@ def _tighten(hull: isl.Set, known: isl.Set, leaves: dict[str, frozenset[str]]) -
     No case says by itself what all of them have in common. Sizes of other dimensions are left out:
     what holds of them is independent, and each multiplies the cases.
     """
-    for group in _find_groups(leaves):
+    # Sizes that follow from none in common.
+    for group, _ in group_by_shared(leaves.items()):
         if len(group) > MOST_TOGETHER:
             continue
         part = project_onto(known, group).coalesce()
@@ -70,17 +72,6 @@ def _find_leaves(names: frozenset[str]) -> dict[str, frozenset[str]]:
     """The sizes that each of some sizes follows from."""
     known = (size.name for size in assumed_ranges() if size.name in names)
     return {name: frozenset(names_in([expand(Size.of(name))])) for name in known}
-
-
-def _find_groups(leaves: dict[str, frozenset[str]]) -> list[frozenset[str]]:
-    """The sizes in groups that follow from none in common."""
-    groups: list[tuple[frozenset[str], frozenset[str]]] = []  # each with what it follows from
-    for name, own in leaves.items():
-        met = [group for group in groups if group[1] & own]
-        names = frozenset({name}).union(*(members for members, _ in met))
-        groups = [group for group in groups if not group[1] & own]
-        groups.append((names, own.union(*(below for _, below in met))))
-    return [group for group, _ in groups]
 
 
 def _tell_which(leaves: dict[str, frozenset[str]]) -> bool:

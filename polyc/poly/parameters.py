@@ -4,14 +4,14 @@
 
 A statement's domain holds what is assumed of the sizes that the statement depends on. A network has
 dozens, each computed from others, and isl's effort grows with every one. Who compares sets of
-different sizes adds what is assumed of both (`among_own_sizes`), or of all (`among_sizes`); who
-does not, asks about more calls than there are, and what is concluded holds for these as well.
+different sizes adds what is assumed of both (`among_own_sizes`), or of all that these have to do
+with (`among_sizes`); who does not, asks about more calls than there are, and what is concluded
+holds for these as well.
 Inside of `about`, where a kernel is compiled, it is what is assumed of its own sizes alone.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,27 +20,14 @@ from typing import Any, TypeVar
 
 import islpy as isl
 
-from polyc.errors import NotFixed
 from polyc.poly.cases import in_few_cases, project_onto
+from polyc.poly.conditions import box, conditions, sizes_about, spell
 from polyc.poly.remember import normalise, remember, remember_within, without_name
-from polyc.types.derived import Derived
 from polyc.types.equal_sizes import find_equal
-from polyc.types.found import found_in
-from polyc.types.parameters import expand, named
-from polyc.types.ranges import Step, assumed_ranges, concluded
-from polyc.types.sizes import Extent, Size, assumed_range, bounds
+from polyc.types.ranges import assumed_ranges, concluded
+from polyc.types.sizes import Extent, Size
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
-
-FAR = 1 << 24
-"""From here on isl is not told how large a size is, on either side of 0: it makes no loop simpler,
-while products of sizes that are at most 10^9 make sets large, and their numbers long."""
-
-MOST_CASES = 3
-"""Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
-
-Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
-"""
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
@@ -63,120 +50,6 @@ def _parse(kind: Callable[[str], Any], text: str) -> Any:
     return kind(text)
 
 
-def spell(extent: Extent) -> str:
-    """An extent in the text of a set; NotFixed for a product of sizes, which no set can say."""
-    extent = named(extent)
-    if isinstance(extent, Size) and not extent.is_affine:
-        raise NotFixed(
-            f"the size {extent} multiplies sizes known only at run time",
-            "give all of them but one in dims",
-        )
-    return str(extent)
-
-
-def conditions() -> list[str]:
-    """What holds for the sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
-    found = []
-    few = _count_cases() <= MOST_CASES
-    for size in assumed_ranges():
-        if size.lower > -FAR:
-            found.append(f"{size.lower} <= {size.name}")
-        if isinstance(size, Step):
-            found.append(f"{size.name} < {spell(size.steps)}")
-        elif _says_something(size.upper):
-            found.append(f"{size.name} <= {size.upper}")
-        if size.next is not None:
-            found.append(f"{spell(size.next)} <= {size.upper}")
-        found += [f"{spell(need)} >= 0" for need in size.needs if not _is_far(need)]
-        if isinstance(size.same, Size):
-            found += _facts(size.name, size.same, few or not found_in([size.same]))
-    return found
-
-
-def _is_far(need: Size) -> bool:
-    """Whether all that is needed is that sizes are not larger than that."""
-    counts = dict(need.terms)
-    return counts.pop((), 0) >= FAR and all(count < 0 for count in counts.values())
-
-
-def _says_something(upper: int | None) -> bool:
-    return upper is not None and upper < FAR
-
-
-def _count_cases() -> int:
-    """How many sizes are the smaller of two."""
-    meanings = (size.same for size in assumed_ranges() if isinstance(size.same, Size))
-    firsts = (meaning.terms[0][0] for meaning in meanings)
-    return sum(isinstance(p[0], Derived) and p[0].operation == "min" for p in firsts if len(p) == 1)
-
-
-def _facts(name: str, same: Size, exact: bool) -> list[str]:
-    """What sets can say of a size that follows from others.
-
-    exact: whether they say which of two is the smaller one.
-
-    q = floor(a/3)   ->   3*q <= a, a <= 3*q + 2
-    q = min(a, b)    ->   q <= a, q <= b, and q is one of them
-    q = -(a/3), cut off   ->   -floor(a/3) - 1 <= q <= -floor(a/3)
-    q = a*b          ->   q >= a*B + A*b - A*B, where a >= A and b >= B; likewise for the ends
-    """
-    product = same.terms[0][0]
-    if len(product) == 1 and isinstance(derived := product[0], Derived):
-        first, second = derived.operands
-        if derived.operation == "min":
-            a, b = spell(first), spell(second)
-            for down, other in ((first, second), (second, first)):
-                if _is_cut_off(down, other):
-                    return [f"{name} <= {spell(down)}", f"{name} >= {spell(down)} - 1"]
-            if not exact:
-                return [f"{name} <= {a}", f"{name} <= {b}"]
-            # The two do not overlap: else loops over both would be generated.
-            which = f"({name} = {a} or ({name} = {b} and {b} <= {a} - 1))"
-            return [f"{name} <= {a}", f"{name} <= {b}", which]
-        assert isinstance(second, int)
-        whole = spell(first)
-        return [f"{second}*{name} <= {whole}", f"{whole} <= {second}*{name} + {second - 1}"]
-    if len(product) != 2:
-        return [f"{name} >= {factor}" for factor in set(product) if _at_least_one(product, factor)]
-    left, right = product
-    (low, high), (other_low, other_high) = (assumed_range(p).ends(math.inf) for p in product)
-    corners = (
-        (">=", low, other_low), (">=", high, other_high),
-        ("<=", low, other_high), ("<=", high, other_low),
-    )  # fmt: skip
-    return [
-        f"{name} {relation} {b}*{left} + {a}*{right} - {a * b}"
-        for relation, a, b in corners
-        if max(abs(a), abs(b)) < FAR
-    ]
-
-
-def _is_cut_off(down: Extent, other: Extent) -> bool:
-    """Whether the smaller of two is less a quotient that is cut off, as that of integers is.
-
-        (n - 8)/4, cut off   =   max(floor(n/4) - 2, min(floor((n + 3)/4) - 2, 0))
-
-    Three cases would be three loops over frames; that they are one more at most is all that loops
-    need of it.
-    """
-    chosen = expand(-other)
-    name = chosen.terms[0][0][0] if isinstance(chosen, Size) else None
-    if chosen != name or not isinstance(name, Derived) or name.operation != "min":
-        return False
-    if 0 not in name.operands:
-        return False
-    up = name.operands[0] + name.operands[1]
-    low, high = bounds(up + expand(down))
-    return low >= 0 and high <= 1
-
-
-def _at_least_one(product: tuple[str, ...], factor: str) -> bool:
-    """Whether all factors but one are at least 1, and that one is not negative."""
-    others = list(product)
-    others.remove(factor)
-    return assumed_range(factor).lower >= 0 and all(assumed_range(o).lower >= 1 for o in others)
-
-
 def assumptions() -> isl.Set:
     """What holds of the sizes of the model, or of those that a kernel depends on: of parameters."""
     known = _ABOUT.get()
@@ -186,7 +59,13 @@ def assumptions() -> isl.Set:
 @concluded
 def all_assumptions() -> isl.Set:
     """What holds of the sizes of the model, also inside of `about`."""
-    known = read(isl.Set, f"{{ : {' and '.join(conditions()) or 'true'} }}")
+    return _assumptions_about(frozenset(size.name for size in assumed_ranges()))
+
+
+@concluded
+def _assumptions_about(names: frozenset[str]) -> isl.Set:
+    sizes = [size for size in assumed_ranges() if size.name in names]
+    known = read(isl.Set, f"{{ : {' and '.join(conditions(sizes)) or 'true'} }}")
     # What launches touch is intersected with it, set by set. A third follows from the rest: what a
     # size is at least, from the size that it is computed from.
     return known.remove_redundancies()
@@ -214,8 +93,20 @@ def assumed_of(names: frozenset[str]) -> isl.Set:
 
 
 @concluded
+def told_of(names: frozenset[str]) -> isl.Set:
+    """All that is told of some sizes and of those that they have to do with, none eliminated.
+
+    [h, r, n] -> { : h >= 3 and 2r <= h <= 2r + 1 and n >= 1 }   of r   ->   all but n >= 1
+    """
+    known = isl.Set("{ : }")
+    for group in sizes_about(names):
+        known = known.intersect(_assumptions_about(group))
+    return known
+
+
+@concluded
 def _all_assumed_of(names: frozenset[str]) -> isl.Set:
-    return _project(all_assumptions(), names)
+    return in_few_cases(every_case(names), names)
 
 
 def every_case(names: frozenset[str]) -> isl.Set:
@@ -223,7 +114,15 @@ def every_case(names: frozenset[str]) -> isl.Set:
 
     m = min(h, 3) and k = min(w, 7)   ->   h <= 3 and m = h and w <= 7 and k = w, or h >= 4 and …
     """
-    return _project_all(all_assumptions(), names)
+    known = isl.Set("{ : }")
+    for group in sizes_about(names):
+        known = known.intersect(_follows(group, group & names))
+    return known.coalesce()
+
+
+@concluded
+def _follows(group: frozenset[str], names: frozenset[str]) -> isl.Set:
+    return _project_all(_assumptions_about(group), names)
 
 
 def _project(known: isl.Set, names: frozenset[str]) -> isl.Set:
@@ -239,21 +138,25 @@ def _project_all(known: isl.Set, names: frozenset[str]) -> isl.Set:
 
 def _box(names: frozenset[str]) -> isl.Set:
     """What each of some sizes may be, by itself."""
-    sizes = [size for size in assumed_ranges() if size.name in names]
-    least = [f"{size.lower} <= {size.name}" for size in sizes if size.lower > -FAR]
-    most = [f"{size.name} <= {size.upper}" for size in sizes if _says_something(size.upper)]
-    return read(isl.Set, f"{{ : {' and '.join([*least, *most]) or 'true'} }}")
+    known = [said for size in assumed_ranges() if size.name in names for said in box(size)]
+    return read(isl.Set, f"{{ : {' and '.join(known) or 'true'} }}")
 
 
-def among_sizes(elements: isl.Set) -> isl.Set:
-    """The set, with what is assumed of the sizes in any case.
+def among_sizes(elements: isl.Set, *others: isl.Set | isl.PwMultiAff) -> isl.Set:
+    """The set, with all that is told of the sizes that it and the others depend on.
 
     S[i] : 0 <= i < r   ->   S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1
     """
-    known = assumptions()
+    known = _told_about(elements, *others)
     if known.plain_is_universe():
         return elements
     return without_name(elements, lambda plain: _among(plain, known))
+
+
+def _told_about(*sets: isl.Set | isl.PwMultiAff) -> isl.Set:
+    known = _ABOUT.get()
+    names = (name for one in sets for name in parameters_of(one))
+    return told_of(frozenset(names)) if known is None else known
 
 
 @remember_within
@@ -280,7 +183,7 @@ def without_known(domain: isl.Set) -> isl.Set:
 
     S[i] : 0 <= i < r and h >= 3 and 2r <= h <= 2r + 1   ->   S[i] : 0 <= i < r
     """
-    known = assumptions()
+    known = _told_about(domain)
     if known.plain_is_universe():
         return domain
     return without_name(normalise(domain), lambda plain: _without(plain, known))

@@ -66,7 +66,8 @@ def _bind(scop: Scop, state: State) -> Scop | str:
         return "only some calls write it"
     if any(old.name == branch.condition for s in rest for branch in s.branches):
         return "it decides what a call executes"
-    whole = among_sizes(box(old.name, new.shape))
+    sets = (one for s in (*copies, *writers) for one in (s.domain, s.write))
+    whole = among_sizes(box(old.name, new.shape), *sets)
     kept, written = _written(copies, whole), _written(writers, whole)
     if not whole.is_subset(kept.union(written)):
         return "not all of it is written"

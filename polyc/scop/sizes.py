@@ -8,12 +8,13 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.poly.affine import single_aff
-from polyc.poly.parameters import assumed_of, assumptions, parameters_of, without_known
+from polyc.poly.parameters import assumed_of, parameters_of, without_known
 from polyc.scop.expr import Expr, Index, Load, Within, rebuild, walk
 from polyc.scop.scop import Scop, Statement
+from polyc.types.follows import names_of
 from polyc.types.found import found_in
 from polyc.types.parameters import named
-from polyc.types.sizes import Size, names_in, names_of
+from polyc.types.sizes import Size, names_in
 
 
 def list_sizes(s: Statement) -> Iterator[str]:
@@ -41,7 +42,7 @@ def among_its_sizes(s: Statement) -> Statement:
 
 def bare_of(s: Statement) -> Statement:
     """A statement without what is assumed of the sizes in any case."""
-    known = assumptions()
+    known = assumed_of(frozenset(list_sizes(s)))
 
     def leaf(e: Expr) -> Expr:
         match e:

@@ -1,8 +1,9 @@
-"""Names of sizes that follow from others, but by no sum or product of them.
+"""Names of sizes that follow from others, but by no product or short sum of them.
 
     floor((h - 1)/2)    the rows that a stride of 2 leaves of h
     min(h, 512)         the rows of h that a Slice to 512 keeps
     min(-a, -b)         less the larger of a and b, which is shown as max(a, b)
+    sum(a + … + f, g)   the rows of many tensors, one below the other (`add_up`)
 
 Such a name is the text that people see, and knows what it stands for. Equal texts are equal values.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from polyc.types.sizes import Extent
 
-Operation = Literal["floor", "min"]
+Operation = Literal["floor", "min", "sum"]
 
 
 def plain_name(name: str) -> str:
@@ -23,13 +24,14 @@ def plain_name(name: str) -> str:
     floor(h/2)   ->   'floor(h/2)'       h*w   ->   'h*w'       2*h   ->   2*h
     """
     product = "*" in name and all(name.split("*")) and not (name[0].isdigit() or name[0] == "'")
-    return f"'{name}'" if product or name.startswith(("floor(", "max(", "min(")) else name
+    return f"'{name}'" if product or name.startswith(("floor(", "max(", "min(", "sum(")) else name
 
 
 class Derived(str):
-    """The name of what an operation gives: of a quotient, rounded down, or of the smaller of two.
+    """The name of what an operation gives: a quotient, rounded down, the smaller of two, a sum.
 
-    operands: dividend and divisor, which is a positive number; or the two that are compared.
+    operands: dividend and divisor, which is a positive number; or the two that are compared, or
+    added.
     """
 
     operation: Operation

@@ -14,7 +14,7 @@ from polyc.errors import NotFixed
 from polyc.types.derived import Derived
 from polyc.types.parameters import expand, named
 from polyc.types.ranges import SizeRange, stated_range
-from polyc.types.sizes import Extent, Size, assumed_range, bounds, least, names_in
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, names_in, operate
 
 FOUND = "found_"
 """What the names of such sizes begin with, where the model says none."""
@@ -69,7 +69,7 @@ def _bound(extent: Extent, above: bool) -> Extent:
 def _bound_name(name: str, above: bool) -> Extent:
     if isinstance(name, Derived):
         first, second = (_bound(operand, above) for operand in name.operands)
-        return first // second if name.operation == "floor" else least(first, second)
+        return operate(name.operation, first, second)
     most = _most(name)
     if most is None:
         return Size.of(name)

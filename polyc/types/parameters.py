@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from polyc.names import fresh, identifier
 from polyc.types.derived import Derived
+from polyc.types.follows import names_of
 from polyc.types.ranges import (
     LEAST,
     PREFIX,
@@ -21,7 +22,7 @@ from polyc.types.ranges import (
     concluded,
     stated_range,
 )
-from polyc.types.sizes import Extent, Size, assumed_range, bounds, divide, evaluate, names_of
+from polyc.types.sizes import Extent, Size, assumed_range, bounds, divide, evaluate
 
 
 def identify(names: Iterable[str], others: Collection[str] = ()) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from polyc.names import show
@@ -82,10 +82,20 @@ class Step(SizeRange):
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is assumed of sizes, by name, and what has been concluded from it so far."""
+    """What is assumed of sizes, by name, and what has been concluded from it so far.
+
+    inside: what is assumed where these ranges are assumed as well.
+    """
 
     ranges: Mapping[str, SizeRange] = field(default_factory=dict)
     concluded: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    inside: dict[tuple[SizeRange, ...], Assumed] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @cached_property
+    def in_order(self) -> tuple[SizeRange, ...]:
+        return tuple(self.ranges[name] for name in sorted(self.ranges))
 
 
 _NOTHING = Assumed()
@@ -98,7 +108,12 @@ T = TypeVar("T")
 @contextmanager
 def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
     """Inside, comparisons and estimates of sizes go by these ranges and hints."""
-    with _assuming({**_ASSUMED.get().ranges, **{r.name: r for r in ranges}}):
+    known, more = _ASSUMED.get(), tuple(ranges)
+    # Many nodes are looked at under the same condition, and conclude the same from it.
+    inside = known.inside.get(more) or Assumed({**known.ranges, **{r.name: r for r in more}})
+    if known is not _NOTHING:
+        known.inside[more] = inside
+    with _assuming(inside):
         yield
 
 
@@ -106,14 +121,14 @@ def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
 def forget_steps() -> Iterator[None]:
     """Inside, nothing is assumed of the numbers of steps."""
     known = _ASSUMED.get().ranges
-    with _assuming({n: r for n, r in known.items() if not isinstance(r, Step)}):
+    with _assuming(Assumed({n: r for n, r in known.items() if not isinstance(r, Step)})):
         yield
 
 
 @contextmanager
-def _assuming(ranges: Mapping[str, SizeRange]) -> Iterator[None]:
+def _assuming(assumed: Assumed) -> Iterator[None]:
     known = _ASSUMED.get()
-    token = _ASSUMED.set(known if known.ranges == ranges else Assumed(ranges))
+    token = _ASSUMED.set(known if known.ranges == assumed.ranges else assumed)
     try:
         yield
     finally:
@@ -122,8 +137,7 @@ def _assuming(ranges: Mapping[str, SizeRange]) -> Iterator[None]:
 
 def assumed_ranges() -> tuple[SizeRange, ...]:
     """All that is assumed, by name."""
-    known = _ASSUMED.get().ranges
-    return tuple(known[name] for name in sorted(known))
+    return _ASSUMED.get().in_order
 
 
 def stated_range(name: str) -> SizeRange | None:

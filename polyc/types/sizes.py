@@ -13,8 +13,9 @@ from functools import cached_property
 from itertools import starmap
 from typing import TypeAlias
 
-from polyc.errors import NotFixed
-from polyc.types.derived import Derived, show_larger
+from polyc.types.derived import Derived, Operation, show_larger
+from polyc.types.follows import deciding, depth
+from polyc.types.groups import group_by_shared
 from polyc.types.polynomials import (
     Term,
     add,
@@ -25,10 +26,14 @@ from polyc.types.polynomials import (
     multiply,
 )
 from polyc.types.ranges import LEAST, STEP, SizeRange, assumed_ranges, concluded, stated_range
+from polyc.types.unknown import Unknown
+
+MOST_ADDED = 6
+"""Names in a sum that has no name of its own: detectors join three scales, of h and of w each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Size:
+class Size(Unknown):
     """A polynomial in names of sizes, each of them at least 1; never a plain number.
 
     Arithmetic gives an `Extent`: an int where no name is left. A comparison is decided if it holds,
@@ -50,7 +55,8 @@ class Size:
     @property
     def names(self) -> frozenset[str]:
         """The names whose values decide its value."""
-        return frozenset(leaf for name in self.factors for leaf in _leaves(name))
+        plain = frozenset(f for f in self.factors if not isinstance(f, Derived))
+        return plain.union(*(names_in(f.operands) for f in self.factors if isinstance(f, Derived)))
 
     @property
     def is_affine(self) -> bool:
@@ -91,25 +97,10 @@ class Size:
             raise self._unknown(f"its quotient by {divisor}")
         return _floor(self, divisor)
 
-    def __rfloordiv__(self, dividend: Extent) -> Extent:
-        raise self._unknown(f"{dividend} divided by it")
-
     def __mod__(self, divisor: Extent) -> int:
         if divide(self, divisor) is None:
             raise self._unknown(f"its remainder by {divisor}")
         return 0
-
-    def __rmod__(self, dividend: Extent) -> int:
-        raise self._unknown(f"the remainder of {dividend} by it")
-
-    def __truediv__(self, divisor: object) -> float:
-        raise self._unknown(f"its quotient by {divisor}")
-
-    def __rtruediv__(self, dividend: object) -> float:
-        raise self._unknown(f"{dividend} divided by it")
-
-    def __pow__(self, exponent: object) -> Extent:
-        raise self._unknown(f"its power {exponent}")
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Size):
@@ -120,10 +111,10 @@ class Size:
         return hash(str(self))
 
     def __lt__(self, other: Extent) -> bool:
-        return self._is_below(other, 0)
+        return self._isbelow(other, 0)
 
     def __le__(self, other: Extent) -> bool:
-        return self._is_below(other, 1)
+        return self._isbelow(other, 1)
 
     def __gt__(self, other: Extent) -> bool:
         return not self <= other
@@ -133,14 +124,6 @@ class Size:
 
     def __bool__(self) -> bool:
         return self > 0 or self < 0
-
-    def __index__(self) -> int:
-        raise self._unknown("its value")
-
-    __int__ = __index__
-
-    def __float__(self) -> float:
-        raise self._unknown("its value")
 
     def __str__(self) -> str:
         return self._text
@@ -156,7 +139,7 @@ class Size:
 
     __repr__ = __str__
 
-    def _is_below(self, other: Extent, limit: int) -> bool:
+    def _isbelow(self, other: Extent, limit: int) -> bool:
         """Whether self - other < limit; NotFixed, with both cases, if its bounds do not say so."""
         difference = self - other
         low, high = bounds(difference)
@@ -164,13 +147,6 @@ class Size:
             cases = (difference - limit,), (limit - 1 - difference,)
             raise self._unknown(f"how it compares with {other}", cases)
         return high < limit
-
-    def _unknown(self, what: str, cases: tuple[tuple[Extent, ...], ...] = ()) -> NotFixed:
-        return NotFixed(
-            f"the size {self} is known only at run time, but {what} must be known",
-            "give the model's inputs fixed sizes",
-            cases=cases,
-        )
 
 
 Extent: TypeAlias = "int | Size"
@@ -190,6 +166,21 @@ def least(a: Extent, b: Extent) -> Extent:
 def greatest(a: Extent, b: Extent) -> Extent:
     """The larger of two."""
     return -least(-a, -b)
+
+
+def add_up(extents: Iterable[Extent]) -> Extent:
+    """The sum, by names for sums of the first of many.
+
+    a + b + c + d + e + f, g, h   ->   sum(a + b + c + d + e + f, g) + h
+
+    The rows of 90 tensors, one below the other, would be 90 sizes in whatever is said of the last.
+    """
+    total: Extent = 0
+    for extent in extents:
+        longer = total + extent
+        many = isinstance(longer, Size) and len(longer.factors) > MOST_ADDED
+        total = Size.of(Derived("sum", total, extent)) if many else longer
+    return total
 
 
 def _floor(dividend: Size, divisor: int) -> Extent:
@@ -228,11 +219,14 @@ def _at(name: str, values: Mapping[str, Extent]) -> Extent:
     if name in values or not isinstance(name, Derived):
         return values.get(name, Size.of(name))
     first, second = (e.at(values) if isinstance(e, Size) else e for e in name.operands)
-    return first // second if name.operation == "floor" else least(first, second)
+    return operate(name.operation, first, second)
 
 
-def _leaves(name: str) -> frozenset[str]:
-    return names_in(name.operands) if isinstance(name, Derived) else frozenset({name})
+def operate(operation: Operation, first: Extent, second: Extent) -> Extent:
+    """What an operation gives for two extents."""
+    if operation == "sum":
+        return add_up((first, second))
+    return first // second if operation == "floor" else least(first, second)
 
 
 def evaluate(extent: Extent, sizes: Mapping[str, int]) -> int:
@@ -281,10 +275,10 @@ def _lower_by(extent: Extent, facts: Iterable[Size]) -> float:
     h - 3, where floor(h/4) - 1 >= 0   ->   h + 1 - 4*floor(h/4) + 4*(floor(h/4) - 1), at least 1
     """
     facts = tuple(facts)
-    found, terms = max(_lower(extent), _lower_by_names(extent, facts)), dict(_terms(extent))
+    found, terms = max(lower_bound(extent), _lower_by_names(extent, facts)), dict(_terms(extent))
     for fact in facts:
         counts = {1, *(count for count in counts_in(fact.terms, terms) if count > 1)}
-        found = max(found, *(_lower(extent - fact * count) for count in counts))
+        found = max(found, *(lower_bound(extent - fact * count) for count in counts))
     return found
 
 
@@ -297,7 +291,7 @@ def _lower_by_names(extent: Extent, facts: Iterable[Size]) -> float:
 
 
 @concluded
-def _lower(extent: Extent) -> float:
+def lower_bound(extent: Extent) -> float:
     """A lower bound: that of the terms, or of what they are where sizes follow from others.
 
     c*floor(a/d) is at least c/d*(a - d + 1) if c is positive, and c/d*a if not.
@@ -312,9 +306,14 @@ def _lower(extent: Extent) -> float:
         operation = _operation(meaning)
         if operation is None:  # a product
             extent = extent.at({name: meaning})
+        elif operation.operation == "sum":
+            extent = extent + (sum(operation.operands) - Size.of(name)) * coefficient
         elif operation.operation == "min":
+            parts = _part(extent)
+            if len(parts) > 1:
+                return max(found, sum(map(lower_bound, parts)) / scale)
             rest = extent - Size.of(name) * coefficient
-            ends = [_lower(rest + end * coefficient) / scale for end in operation.operands]
+            ends = [lower_bound(rest + end * coefficient) / scale for end in operation.operands]
             return max(found, *ends) if coefficient < 0 else max(found, min(ends))
         else:
             dividend, divisor = operation.operands
@@ -336,7 +335,7 @@ def _find_derived(extent: Size) -> tuple[str, int]:
     """A name that follows from others and its coefficient, which is 0 if there is none."""
     names = {p[0]: c for p, c in extent.terms if len(p) == 1 and _meaning(p[0]) is not None}
     # One that follows from another of them goes first.
-    name = max(names, key=_depth, default="")
+    name = max(names, key=depth, default="")
     return name, names.get(name, 0)
 
 
@@ -347,17 +346,13 @@ def _meaning(name: str) -> Extent | None:
     return Size.of(name) if isinstance(name, Derived) else None
 
 
-@concluded
-def _depth(name: str) -> int:
-    meaning = _meaning(name)
-    factors = meaning.factors if isinstance(meaning, Size) else ()
-    below = names_of(o for f in factors if isinstance(f, Derived) for o in f.operands)
-    return 1 + max(map(_depth, below or factors), default=-1)
+def _part(extent: Size) -> list[Extent]:
+    """Parts that vary by themselves: with two minima there are two cases of each, not four of both.
 
-
-def names_of(extents: Iterable[Extent]) -> frozenset[str]:
-    """The names that extents multiply and add."""
-    return frozenset(f for e in extents if isinstance(e, Size) for f in e.factors)
+    min(a, 9) + 2*a + min(b, 9)   ->   min(a, 9) + 2*a, min(b, 9)
+    """
+    terms = ((t, frozenset().union(*map(deciding, t[0]))) for t in extent.terms)
+    return [_size(dict(part)) for part, _ in group_by_shared(terms)]
 
 
 def _terms(extent: Extent) -> tuple[Term, ...]:
@@ -391,9 +386,13 @@ def assumed_range(name: str) -> SizeRange:
 def _derived_range(name: Derived) -> SizeRange:
     """The range of a size that follows from others, by theirs."""
     # What else is needed may speak of this size itself.
-    (low, high), (other_low, other_high) = ((_lower(e), -_lower(-e)) for e in name.operands)
+    (low, high), (other_low, other_high) = (
+        (lower_bound(e), -lower_bound(-e)) for e in name.operands
+    )
     if name.operation == "floor":
         low, high = (b if math.isinf(b) else b // other_low for b in (low, high))
+    elif name.operation == "sum":
+        low, high = low + other_low, high + other_high
     else:
         low, high = min(low, other_low), min(high, other_high)
     first, last = (None if math.isinf(b) else int(b) for b in (low, high))

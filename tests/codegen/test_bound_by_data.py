@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyc.codegen.bound_by_data import bound_by_data
-from polyc.loopnest.index import Affine, Compare, var
+from polyc.loopnest.index import Affine, Compare, extremum, var
 from polyc.loopnest.nodes import Assign, Block, For, Test, Value, walk_nodes
 from polyc.loopnest.show import show_expr
 from polyc.scop.expr import INT64, Call, Cast, Const
@@ -178,4 +178,50 @@ def test_two_loops_are_picked_by_two_places():
     ],
 )
 def test_loops_of_which_all_iterations_count(block):
+    assert bound_by_data(block) == block
+
+
+BOOLS = np.dtype(bool)
+
+
+def truth(array: str, *index: Affine):
+    """An element that is true or false."""
+    return type(read("p", k))(read(array, *index).element, BOOLS)
+
+
+def greedy(first: Affine, asks=None, kept: Affine = i) -> Block:
+    """c[j] = c[j] or (not c[i] and x[i][j] > 0.5), for i < j < 7, where j begins at `first`"""
+    free = Call("not", (truth("c", kept),), BOOLS)
+    far = Call("gt", (read("x", i, j), Const(0.5, F32)), BOOLS)
+    value = Call("or", (truth("c", j), Call("and", (asks or free, far), BOOLS)), BOOLS)
+    body = Assign("S", (i, j), at("c", j), value, BOOLS)
+    return Block((loop("i", 7, For("j", first, Affine(7), 1, Block((body,)))),))
+
+
+def boxes():
+    rng = np.random.default_rng(1)
+    return {"c": np.zeros(7, bool), "x": rng.random((7, 7)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("first", [i + 1, extremum("max", (Affine(2), i + 1)), i + 3])
+def test_what_has_one_answer_for_a_loop_is_asked_before_it(first):
+    before = greedy(first)
+    after = bound_by_data(before)
+    (inner,) = (n for n in walk_nodes(after) if isinstance(n, For) and n.var == "j")
+    assert show_expr(inner.end).startswith("select(not(c[i]), ")
+    (update,) = (n for n in walk_nodes(after) if isinstance(n, Assign))
+    assert "not" not in show_expr(update.value)
+    assert_same(before, after, boxes())
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        greedy(i),  # an iteration writes what is asked
+        greedy(extremum("min", (Affine(2), i + 1))),  # one may
+        greedy(i + 1, kept=i + 2),
+        greedy(i + 1, truth("c", j)),  # what is asked changes in the loop
+    ],
+)
+def test_what_a_loop_may_change_is_asked_in_each_iteration(block):
     assert bound_by_data(block) == block

@@ -69,7 +69,16 @@ def check(model, text, feeds):
         assert_same(got[spec.name], want)
 
 
+CLASSES = "abcdefghijk"
+SELECTED = " ".join(
+    f"i{c} = Constant<value_int = {k}>() m{c} = Gather(m, i{c}) x{c} = Gather(x, i{c}) "
+    f"v{c} = Compress<axis = 0>(x{c}, m{c})"
+    for k, c in enumerate(CLASSES)
+)
+
 FOLLOWED = {
+    "classes": f"""g (bool[11, 9] m, float[11, 9] x) => (float[k] y) {{
+        {SELECTED} c = Concat<axis = 0>({", ".join("v" + c for c in CLASSES)}) y = Exp(c) }}""",
     "elementwise": """g (bool[3, 17] m, float[3, 17] x) => (float[k] y) {
         i = NonZero(m) t = Transpose(i) v = GatherND(x, t) e = Exp(v) y = Mul(e, e) }""",
     "sums": """g (bool[19] m, float[19, 6] x) => (float[6] y, float[k] z, float s) {

@@ -7,7 +7,7 @@ import pytest
 
 from polyc import Graph, Options, compile, load, ops
 from polyc.errors import IllegalSchedule
-from polyc.poly import parameters
+from polyc.poly import conditions
 from polyc.promote import keep
 from tests.planted import Proven, prove
 
@@ -58,7 +58,7 @@ def test_rows_whose_number_is_bounded_by_a_product(tmp_path, monkeypatch):
 
     Here isl is told so, which it is not of sizes that may be this large.
     """
-    monkeypatch.setattr(parameters, "FAR", 1 << 62)
+    monkeypatch.setattr(conditions, "FAR", 1 << 62)
     x = ops.max_pool(ops.input("x", ("n", 4, "h", "w")), (1, 1), strides=(8, 4))
     x = x + ops.slice(x, (0, 0), (10**9, 10**9), (2, 3))
     flat = ops.reshape(x, (0, 4, -1))

@@ -1,5 +1,7 @@
 """NonMaxSuppression against ONNX Runtime: overlaps, ties, thresholds, classes, empty results."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,18 @@ def test_no_threshold_and_no_limit(compiled):
     bare = model_of("""g (float[1, 5, 4] boxes, float[1, 1, 5] scores) => (int64[k, 3] y) {
         y = NonMaxSuppression(boxes, scores) }""")
     assert compiled(bare).run(draw(1, 1, 5, 0))["y"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("iou", [0.05, 0.6])
+def test_many_boxes(compiled, iou):
+    """More candidates than are ranked at once: they are sorted by merging, and no pair is kept."""
+    source = model_of(MODEL.format(b=1, c=1, n=1700, center=0))
+    model = compiled(source)
+    feeds = {"iou": np.array([iou], np.float32), "most": np.array([2000])}
+    for least in (-1.0, 0.35, 2.0):
+        feeds |= draw(1, 1, 1700, 0) | {"least": np.array([least], np.float32)}
+        np.testing.assert_array_equal(model.run(feeds)["y"], run_ort(source, feeds)[0])
+    assert not model.explain().fallbacks
+    walked = next(k for k in model.explain().kernels if "Greedy" in k.name)
+    assert re.search(r"vector .*Greedy_\d+\.i'", walked.schedule)
+    assert max(k.bytes for k in model.explain().kernels) < 1700**2

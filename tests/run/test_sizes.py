@@ -25,7 +25,7 @@ from polyc.types.parameters import (
     with_needs,
 )
 from polyc.types.ranges import SizeRange, assume
-from polyc.types.sizes import Size, bounds, divide, evaluate, greatest, least
+from polyc.types.sizes import MOST_ADDED, Size, add_up, bounds, divide, evaluate, greatest, least
 from polyc.types.spec import TensorSpec
 
 n, m = Size.of("n"), Size.of("m")
@@ -255,3 +255,33 @@ def test_a_size_that_is_a_sum_of_others():
     assert sizes == {"past": 5, "seq": 2, "past + seq": 7}
     with pytest.raises(ShapeError, match=r"past \+ seq = 6, where past = 5, seq = 2"):
         measure_sizes("m", [ids, mask], [(2,), (6,)], (), {"past": 5})
+
+
+def _of_classes(count):
+    """What is found of each of many classes, 0 to 3234, and at most 300 of it."""
+    sizes = [SizeRange(f"f{k}", 0, 3234) for k in range(count)]
+    return sizes, [least(Size.of(size.name), 300) for size in sizes]
+
+
+def test_sums_of_many_smaller_ones_have_bounds():
+    """Each is looked at by itself: together they have 2**90 cases."""
+    sizes, best = _of_classes(90)
+    with assume(sizes):
+        assert bounds(sum(best)) == (0, 27_000)
+        assert bounds(sum(best) - best[3] + Size.of("f3")) == (0, 26_700 + 3234)
+        assert bounds(least(sum(best), 100) - 1) == (-1, 99)
+
+
+def test_long_sums_have_names():
+    sizes, best = _of_classes(20)
+    with assume(sizes):
+        starts = [add_up(best[:k]) for k in range(21)]
+        assert max(len(start.factors) for start in starts[1:]) <= MOST_ADDED
+        assert starts[MOST_ADDED] == sum(best[:MOST_ADDED])
+        assert add_up([starts[9], best[9]]) == starts[10]
+        assert bounds(starts[20]) == (0, 6000)
+        assert bounds(starts[12] - starts[11])[0] == 0
+        values = {size.name: 50 * k for k, size in enumerate(sizes)}
+        for k, start in enumerate(starts):
+            assert evaluate(start, values) == sum(min(50 * j, 300) for j in range(k))
+        assert str(add_up([*map(Size.of, "abcdefgh")])) == "h + sum(a + b + c + d + e + f, g)"

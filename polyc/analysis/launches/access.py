@@ -130,7 +130,7 @@ class _Written:
                     wanted = wanted.subtract(writes[array])
             there = known.get(array, isl.Set.empty(wanted.space))
             # isl answers whether it is in there where a difference takes minutes.
-            if not (wanted.plain_is_equal(there) or wanted.is_subset(there)):
+            if not (wanted.plain_is_equal(there) or among_sizes(wanted, there).is_subset(there)):
                 missing = show_first(wanted.subtract(there))
                 raise illegal(f"launch {launch.name}", f"it reads {array} unwritten", missing)
             checked += 1
@@ -139,7 +139,8 @@ class _Written:
 
 def _is_kept(elements: isl.Set, earlier: isl.Set, before: isl.Set | None) -> bool:
     """Whether what a step writes was never written before: so that it stays what it is."""
-    return bool(elements.is_disjoint(earlier) and (before is None or elements.is_disjoint(before)))
+    others = (earlier,) if before is None else (earlier, before)
+    return all(among_sizes(elements, other).is_disjoint(other) for other in others)
 
 
 def _unite(launches: Iterable[LaunchAccess], arrays: Collection[str] | None = None) -> Elements:
@@ -165,6 +166,5 @@ def add_elements(total: Elements, new: Elements) -> None:
     second each time. A launch that a union is compared with says it.
     """
     for array, elements in new.items():
-        if array in total:
-            elements = without_known(total[array]).union(without_known(elements)).coalesce()
-        total[array] = elements
+        bare = without_known(elements)
+        total[array] = total[array].union(bare).coalesce() if array in total else bare

@@ -10,6 +10,7 @@ from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.launches.arena import common_bytes, show_slot
 from polyc.analysis.steps import by_loop, in_earlier_steps
 from polyc.analysis.witness import illegal, show_first
+from polyc.poly.parameters import among_sizes
 from polyc.program.plan import Slot
 
 
@@ -55,8 +56,8 @@ def _check_apart(launch: LaunchAccess, other: LaunchAccess, where: Mapping[str, 
         (launch.reads, other.writes),
     ):
         for array in some.keys() & others.keys():
-            common = some[array].set_tuple_name(array)
-            common = common.intersect(others[array].set_tuple_name(array))
+            one, two = (sets[array].set_tuple_name(array) for sets in (some, others))
+            common = among_sizes(one, two).intersect(two)
             if not common.is_empty():
                 raise illegal(together, f"{rule} one writes what both touch", show_first(common))
     for a, b in product(launch.arrays, other.arrays):

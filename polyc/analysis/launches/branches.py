@@ -17,7 +17,8 @@ import islpy as isl
 from polyc.analysis.launches.access import LaunchAccess
 from polyc.analysis.witness import illegal
 from polyc.poly.boxes import box
-from polyc.poly.parameters import among_sizes, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_sizes, read
 from polyc.scop.scop import Array
 from polyc.types.branches import BRANCH, Branches, Demands
 

@@ -21,7 +21,7 @@ from polyc.types.derived import Derived
 from polyc.types.found import found_in
 from polyc.types.parameters import expand
 from polyc.types.ranges import stated_range
-from polyc.types.sizes import Extent, Size, bounds, least
+from polyc.types.sizes import Extent, Size, bounds, operate
 
 
 def verify_find(
@@ -106,9 +106,7 @@ def _ends(extent: Extent) -> tuple[Extent, Extent]:
 def _ends_of_factor(name: str) -> tuple[Extent, Extent]:
     if isinstance(name, Derived):
         (low, high), (other_low, other_high) = map(_ends, name.operands)
-        if name.operation == "floor":
-            return low // other_low, high // other_high
-        return least(low, other_low), least(high, other_high)
+        return operate(name.operation, low, other_low), operate(name.operation, high, other_high)
     known = stated_range(name)
     if known is None or known.most is None:
         return Size.of(name), Size.of(name)

@@ -296,7 +296,7 @@ def _are_apart(one: isl.Set, other: isl.Set) -> bool:
     What is assumed of sizes makes isl's question larger, and is asked of those that still meet.
     """
     bare = without_known(one).is_disjoint(without_known(other))
-    return bool(bare or among_sizes(one).is_disjoint(other))
+    return bool(bare or among_sizes(one, other).is_disjoint(other))
 
 
 def _list_accesses(

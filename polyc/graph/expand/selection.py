@@ -30,7 +30,7 @@ from polyc.graph.shapes.checks import given, known_int
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.steps import Loop
 from polyc.types.element_types import is_float
-from polyc.types.sizes import Size, bounds
+from polyc.types.sizes import bounds
 
 MANY = 512
 """Elements from which on to choose some takes less than to rank all: there may be as many."""
@@ -57,7 +57,7 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     if not most or math.isinf(most):
         return None
     few = bounds(extent)[1] >= max(MANY, FEW * most)
-    if not few and (isinstance(extent, Size) or isinstance(count, Size) or extent < SORTED):
+    if not few and not SORTED <= bounds(extent)[1] < math.inf:
         return None
     c, data, largest = Composer(), node.inputs[0], bool(node.get("largest", 1))
     order = [k for k in range(x.rank) if k != axis] + [axis]
@@ -72,11 +72,10 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
         values, ranks = c.several("TopK", 2, chosen, number, axis=1, **kinds)
         places = c("GatherElements", places, ranks, axis=1)
     else:
-        assert isinstance(extent, int)
         keys, kind = _keys(c, flat, x.dtype, largest)
-        sorted_ = _sort(c, keys, kind, extent)
+        sorted_ = _sort(c, keys, kind, int(bounds(extent)[1]))
         zero, axes = c.integers(0), c.integers(1)
-        places = sorted_ if count == extent else c("Slice", sorted_, zero, number, axes)
+        places = c("Slice", sorted_, zero, number, axes)
         values = c("GatherElements", flat, places, axis=1)
     results = []
     for found in (values, places):
@@ -86,28 +85,29 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     return c.body(tuple(dict.fromkeys(node.inputs)), results)
 
 
-def _sort(c: Composer, keys: str, kind: np.dtype, n: int) -> str:
+def _sort(c: Composer, keys: str, kind: np.dtype, most: int) -> str:
     """keys[rows, n] -> int64[rows, n]: where they are, in falling order; equal ones as they were.
 
     The last block is filled up with what comes last: the lowest key, behind others that have it.
+    most: the largest n. Runs that are longer than what there is stay as they are.
     """
-    blocks = -(-n // BLOCK)
-    whole = blocks * BLOCK
-    if whole > n:
-        least = c.constant(-_past(kind), kind)
-        keys = c("Pad", keys, c.integers(0, 0, 0, whole - n), least)
-    each = c("Reshape", keys, c.integers(-1, blocks, BLOCK))
-    ranked, within = c.several("TopK", 2, each, c.integers(BLOCK), axis=2)
-    first = c.constant(np.arange(0, whole, BLOCK).reshape(1, blocks, 1))
-    flat = c.integers(-1, whole)
+    n, block = c.extent(keys, 1), c.integers(BLOCK)
+    blocks = c("Div", c("Add", n, c.integers(BLOCK - 1)), block)
+    whole = c("Mul", blocks, block)
+    lacking = c.extents(0, 0, 0, c("Sub", whole, n))
+    keys = c("Pad", keys, lacking, c.constant(-_past(kind), kind))
+    each = c("Reshape", keys, c.extents(-1, blocks, BLOCK))
+    ranked, within = c.several("TopK", 2, each, block, axis=2)
+    first = c("Reshape", c("Mul", c.count_up(blocks), block), c.integers(1, -1, 1))
+    flat = c.extents(-1, whole)
     keys, places = (c("Reshape", t, flat) for t in (ranked, c("Add", within, first)))
-    halves = [BLOCK << k for k in range((blocks - 1).bit_length())]
+    halves = [BLOCK << k for k in range((-(-most // BLOCK) - 1).bit_length())]
     loop = Loop(c, c.constant(np.int64(len(halves))), [keys, places])
     half = c("Gather", c.constant(halves, np.int32), c("Unsqueeze", loop.step, c.integers(0)))
     source = c("Merged", loop.states[0], half, domain=INTERNAL)
     merged = [c("GatherElements", state, source, axis=1) for state in loop.states]
     ((_, places), _) = loop.finish(merged, (), ())
-    return places if whole == n else c("Slice", places, c.integers(0), c.integers(n), c.integers(1))
+    return c("Slice", places, c.integers(0), n, c.integers(1))
 
 
 def _choose(c: Composer, x: str, dtype: np.dtype, count: str, largest: bool) -> str:

@@ -129,6 +129,8 @@ class _Writer:
         first, second = map(self._extent, name.operands)
         if name.operation == "min":
             return self._compose("Min", first, second)
+        if name.operation == "sum":
+            return self._compose("Add", first, second)
         # Div rounds towards zero; Mod has the sign of what divides, which is positive.
         rest = self._compose("Mod", first, second)
         return self._compose("Div", self._compose("Sub", first, rest), second)

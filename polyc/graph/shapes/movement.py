@@ -24,9 +24,10 @@ from polyc.graph.shapes.dims import (
 )
 from polyc.graph.shapes.rules import Inputs, shape_rule
 from polyc.types.derived import Derived
+from polyc.types.follows import names_of
 from polyc.types.parameters import named, needed_ranges, settled
 from polyc.types.ranges import assume
-from polyc.types.sizes import Size, bounds, divide, names_of
+from polyc.types.sizes import Size, bounds, divide
 
 
 def resolve_reshape(shape: Shape, target: Sequence[Dim], allowzero: bool = False) -> Shape:

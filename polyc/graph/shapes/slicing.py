@@ -19,7 +19,7 @@ from polyc.graph.shapes.checks import (
 )
 from polyc.graph.shapes.dims import normalize_axes, normalize_axis, require_same
 from polyc.graph.shapes.rules import Inputs, shape_rule
-from polyc.types.sizes import Size, greatest, least
+from polyc.types.sizes import Size, add_up, greatest, least
 
 # The standard recommends INT_MAX for "to the end"; exporters write it in 32 or in 64 bits. tf2onnx
 # writes 10^9, which is as far in all calls of a model that is given no more than that.
@@ -158,7 +158,7 @@ def infer_concat(node: Node, inputs: Inputs) -> tuple[Shape, ...]:
                 require_same(first.shape[i], tensor.shape[i], rule, "concatenate another axis")
     if len(tensors) == 1:
         return (first.shape,)
-    total = sum(t.shape[axis] for t in tensors)
+    total = add_up(t.shape[axis] for t in tensors)
     return ((*first.shape[:axis], total, *first.shape[axis + 1 :]),)
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import islpy as isl
 import numpy as np
 
 from polyc.memory.strides import Strides
 from polyc.schedule.cluster import Cluster
+from polyc.scop.accesses import write_map
 from polyc.scop.scop import ORDERLESS, Statement
 from polyc.target.machine import Target
 
@@ -271,7 +273,29 @@ def _may_vectorise(s: Statement, p: int, strides: tuple[Strides, ...]) -> bool:
     if written.steps[p] == 0 and s.reduction not in ORDERLESS:
         later = range(p + 1, len(extents))
         return s.reduction is not None and all(written.steps[q] or extents[q] == 1 for q in later)
-    return all(load.array != s.array for load in s.loads)
+    if all(load.array != s.array for load in s.loads):
+        return True
+    return p == len(extents) - 1 and not carries(s, p)
+
+
+def carries(s: Statement, p: int) -> bool:
+    """Whether a loop carries what a statement writes to where it reads, the loops around it fixed.
+
+    c[i] = c[i] or (not c[j] and …), for j < i    carries nothing along i: no c[j] is written there
+    """
+    same = isl.Map.universe(s.domain.space.map_from_set())
+    for k in range(len(s.iterators)):
+        if k != p:
+            same = same.equate(isl.dim_type.in_, k, isl.dim_type.out, k)
+    writes = write_map(s)
+    for load in (load for load in s.loads if load.array == s.array):
+        if load.dynamic:
+            return True
+        met = writes.apply_range(load.index.as_map().intersect_domain(s.domain).reverse())
+        met = met.intersect(same)
+        if not met.subtract(isl.Map.identity(met.space)).is_empty():
+            return True
+    return False
 
 
 def _is_last(cluster: Cluster, d: int) -> bool:

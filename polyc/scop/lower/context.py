@@ -19,7 +19,7 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.graph.branches import find_branches
 from polyc.graph.ir import Graph, Node, Tensor
 from polyc.graph.steps import steps_in
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.emit import Emitter
 from polyc.scop.lower.space import Ref, Space

@@ -19,7 +19,8 @@ from polyc.graph.ir import Node
 from polyc.names import RUNTIME_PREFIX, fresh, identifier, is_derived
 from polyc.poly.affine import outputs, simplify
 from polyc.poly.boxes import box
-from polyc.poly.parameters import among_own_sizes, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_own_sizes, read
 from polyc.scop.expr import Call, Const, Expr, cast, loads, pull_back
 from polyc.scop.lower.functions import wrap_index
 from polyc.scop.lower.space import Ref, Space

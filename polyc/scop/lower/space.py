@@ -19,7 +19,8 @@ import islpy as isl
 import numpy as np
 
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import among_own_sizes, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_own_sizes, read
 from polyc.scop.expr import INT64, Const, Expr, Index, Load, Within, call, cast
 from polyc.types.parameters import named
 from polyc.types.sizes import Extent, Size

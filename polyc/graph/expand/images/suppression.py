@@ -3,7 +3,7 @@
 Boxes of a class are looked at from the best score on; one is kept unless it overlaps one that is
 kept. First the candidates are found, those above the threshold, and counted. How many there are is
 a size that the call finds, or else what follows is compiled for their number, rounded up to a power
-of two: overlaps of all pairs, and a recurrence that walks them (`Greedy`).
+of two. They are sorted, and a recurrence walks them (`Greedy`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from polyc.graph.shapes.checks import known_scalar
 from polyc.graph.shapes.creation import find_constant, find_fill, resolve_shape_span
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.ratios import Ratio
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand

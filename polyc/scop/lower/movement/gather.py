@@ -11,7 +11,8 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.dims import normalize_axis
-from polyc.poly.parameters import assumptions, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import assumed_of, parameters_of, read
 from polyc.scop.expr import INT64, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import lt, select, sub, wrap_index
@@ -74,7 +75,7 @@ def _is_inside(entries: np.ndarray, extent: Extent) -> bool:
     if entries.size != 1 or entries.ndim or not entries.item().is_affine:
         return False
     inside = read(isl.Set, f"{{ : 0 <= {entries.item()} < {spell(extent)} }}")
-    return bool(assumptions().is_subset(inside))
+    return bool(assumed_of(frozenset(parameters_of(inside))).is_subset(inside))
 
 
 def _find_view(values: np.ndarray, extent: Extent, iterators: list[str]) -> str | None:

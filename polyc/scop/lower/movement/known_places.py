@@ -19,7 +19,8 @@ import numpy as np
 
 from polyc.poly.affine import output, outputs, single_aff
 from polyc.poly.boxes import box
-from polyc.poly.parameters import among_sizes, assumptions, read, spell
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_own_sizes, assumed_of, is_part, parameters_of, read
 from polyc.scop.expr import INT64, Call, Cast, Const, Expr, Index, Load
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref
@@ -35,23 +36,24 @@ def find_writer(ctx: Lowering, indices: Ref, shape: Sequence[Extent]) -> isl.PwM
     None where that is no affine function, or two tuples may be equal, or one out of range.
     """
     names = [f"k{d}" for d in range(indices.rank - 1)]
-    tuples, domain = ", ".join(names), among_sizes(box("", indices.shape[:-1]))
+    inside = box("", tuple(shape[: indices.shape[-1]]))
+    tuples, domain = ", ".join(names), among_own_sizes(box("", indices.shape[:-1]), inside)
     place: isl.Map | None = None  # [k…] -> [i…]
     for d in range(indices.shape[-1]):
         row = isl.PwMultiAff(f"{{ [{tuples}] -> [{', '.join([*names, str(d)])}] }}")
         at = indices.map.pullback_pw_multi_aff(row).intersect_domain(domain)
         index = _element(ctx, indices.array, at)
-        if index is None or not domain.is_subset(index.domain()):
+        if index is None or not is_part(domain, index.domain()):
             return None
         graph = _count_from_front(index.as_map().intersect_domain(domain), shape[d])
         place = graph if place is None else place.flat_range_product(graph)
     if place is None or not place.is_injective():
         return None
-    depth = indices.shape[-1]
-    if not place.range().is_subset(box("", tuple(shape[:depth]))):
+    if not is_part(place.range(), inside):
         return None
-    # What holds of all sizes is left out: sets of dozens of them take isl seconds.
-    writer = isl.PwMultiAff.from_map(place.reverse()).gist_params(assumptions()).coalesce()
+    # What holds of the sizes in any case is left out.
+    writer = isl.PwMultiAff.from_map(place.reverse())
+    writer = writer.gist_params(assumed_of(frozenset(parameters_of(writer)))).coalesce()
     return writer.drop_unused_params() if writer.n_piece() == 1 else None
 
 
@@ -60,12 +62,13 @@ def find_place(ctx: Lowering, indices: Ref, extent: Extent) -> isl.PwMultiAff | 
 
     None where that is no affine function, or may be out of range.
     """
-    domain = among_sizes(box("", indices.shape))
+    inside = box("", (extent,))
+    domain = among_own_sizes(box("", indices.shape), inside)
     index = _element(ctx, indices.array, indices.map.intersect_domain(domain))
-    if index is None or not domain.is_subset(index.domain()):
+    if index is None or not is_part(domain, index.domain()):
         return None
     place = _count_from_front(index.as_map().intersect_domain(domain), extent)
-    if not place.range().is_subset(box("", (extent,))):
+    if not is_part(place.range(), inside):
         return None
     found = isl.PwMultiAff.from_map(place.gist_domain(domain)).coalesce().drop_unused_params()
     return found if found.n_piece() == 1 else None

@@ -28,6 +28,7 @@ from polyc.scop.lower.functions import (
     wrap_index,
 )
 from polyc.scop.lower.space import Ref, Space
+from polyc.types.sizes import bounds
 
 INT32 = np.dtype(np.int32)
 
@@ -39,7 +40,8 @@ class _Merge:
     """The merge that element p of a row is in, as data: all is counted from where it begins."""
 
     def __init__(self, space: Space, keys: Ref, half: Ref) -> None:
-        self.space, self.keys, self.extent = space, keys, keys.shape[1]
+        self.space, self.keys = space, keys
+        self.extent = space.number(keys.shape[1], INT32)
         self.half = space.load(half, "0")
         place = space.index("p", INT32)
         self.taken = bitand(place, sub(add(self.half, self.half), 1))  # q
@@ -65,12 +67,13 @@ class _Merge:
 
     def key(self, place: Expr) -> Expr:
         """The key at a place; where there is none that of another one, which decides nothing."""
-        at = wrap_index(self.inside(place), self.extent)
+        at = wrap_index(self.inside(place), self.space.number(self.keys.shape[1]))
         return self.space.gather(self.keys, ["r", at])
 
     def inside(self, place: Expr) -> Expr:
         """The place, or the nearest one of the row."""
-        return cast(minimum(maximum(place, 0), self.extent - 1), INT64)
+        last = self.space.number(self.keys.shape[1] - 1, INT32)
+        return cast(minimum(maximum(place, 0), last), INT64)
 
 
 @lowers("Merged")
@@ -78,7 +81,8 @@ def lower_merged(ctx: Lowering, node: Node) -> None:
     """keys[r, n], runs of half[1] falling keys -> for each of the merged ones, where it was."""
     keys, half = ctx.whole(node, ctx.ref(node.inputs[0])), ctx.ref(node.inputs[1])
     rows, n = keys.shape
-    sizes = np.array([1 << k for k in reversed(range(n.bit_length()))], INT32)
+    bits = int(bounds(n)[1]).bit_length()
+    sizes = np.array([1 << k for k in reversed(range(bits))], INT32)
     steps = ctx.constant(f"{node.outputs[0]}_steps", sizes)
     path = ctx.array(f"{node.outputs[0]}_path", INT32, (rows, n, len(sizes) + 1))
     start = ctx.space(node, r=rows, p=n)

@@ -17,7 +17,7 @@ import numpy as np
 from polyc.errors import NotFixed
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import FIX_SIZES
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Const
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.space import Ref

@@ -18,8 +18,9 @@ from polyc.graph.ir import Node
 from polyc.poly.affine import is_simple
 from polyc.poly.parameters import read
 from polyc.scop.lower.context import Lowering, lowers
+from polyc.types.follows import names_of
 from polyc.types.parameters import settled
-from polyc.types.sizes import Extent, Size, names_of
+from polyc.types.sizes import Extent, Size
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")

@@ -26,7 +26,7 @@ from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import are_equal
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.poly.affine import simplify
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import BOOL, INT64, Const, Expr, Load, Within, call, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (

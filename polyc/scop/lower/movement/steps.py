@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from polyc.graph.ir import Node, Tensor
 from polyc.graph.steps import read_extent, step_of
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.movement.views import view
 from polyc.scop.lower.space import Ref

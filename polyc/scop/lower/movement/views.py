@@ -16,14 +16,14 @@ from polyc.graph.shapes.checks import constant_ints, known_extents
 from polyc.graph.shapes.dims import normalize_axis
 from polyc.graph.shapes.movement import resolve_permutation
 from polyc.graph.shapes.slicing import resolve_pads, resolve_slice
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Const, Expr
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.elements.pointwise import operand
 from polyc.scop.lower.functions import guarded
 from polyc.scop.lower.movement.padding import Fill, Padding, has_most, padded, pads_input
 from polyc.scop.lower.space import Ref
-from polyc.types.sizes import Extent, Size, bounds, greatest
+from polyc.types.sizes import Extent, Size, add_up, bounds, greatest
 
 Scalar = int | float | bool
 
@@ -133,10 +133,10 @@ def lower_concat(ctx: Lowering, node: Node) -> None:
         return
     result = ctx.result(node)
     axis = normalize_axis(node.attributes["axis"], result.rank)
-    start = 0
+    start: Extent = 0
     for ref in filled:
         ctx.copy(node, ref, result, view(_moved(ref.rank, axis, start), ref.rank))
-        start += ref.shape[axis]
+        start = add_up((start, ref.shape[axis]))
 
 
 def _moved(rank: int, axis: int, start: Extent) -> list[str]:

@@ -1,12 +1,13 @@
 """Greedy choice of boxes: one after the other is kept, unless it overlaps one that is kept already.
 
-    s[j, i]  =  whether i overlaps one of the first j that are kept             (i >= j)
-    s[j+1, i]  =  s[j, i] or (overlap(j, i) and valid[j] and not s[j, j])       (i > j)
-    y[i]  =  valid[i] and not s[i, i]
+    c[i]  =  false
+    c[i]  =  c[i] or (valid[j] and not c[j] and overlap(j, i))       for j = 0, 1, …; i > j
+    y[i]  =  valid[i] and not c[i]
 
-Each step waits for the one before it; within a step all i > j are computed side by side. Two boxes
-overlap if what they share is more than a part of what they cover; those without an area, or that
-only touch, share nothing.
+c[i] is whether i overlaps one that is kept, of those before j. Each j waits for the one before it;
+for each all i > j are computed side by side, and nothing is where j is not kept, which the loop
+over i asks once (`codegen/bound_by_data.py`). Two boxes overlap if what they share is more than a
+part of what they cover; those without an area, or that only touch, share nothing.
 """
 
 from __future__ import annotations
@@ -40,19 +41,15 @@ def lower_greedy(ctx: Lowering, node: Node) -> None:
     """valid[r, n], low y, low x, high y, high x, area: [r, n], threshold -> kept[r, n]"""
     valid, *boxes, threshold = (ctx.ref(name) for name in node.inputs)
     rows, n = valid.shape
-    overlap = ctx.array(f"{node.outputs[0]}_overlap", BOOL, (rows, n, n))
-    pairs = ctx.space(node, r=rows, j=n, i=n)  # more than is read, but in whole vectors
-    ctx.assign(node, pairs, overlap, ["r", "j", "i"], _overlap(pairs, boxes, threshold))
-    state = ctx.array(f"{node.outputs[0]}_covered", BOOL, (rows, n, n))
+    covered = ctx.array(f"{node.outputs[0]}_covered", BOOL, (rows, n))
+    step = replace(ctx.space(node, r=rows, j=n, i=n), where="j < i")
+    is_kept = both(step.load(valid, "r", "j"), invert(step.load(covered, "r", "j")))
+    covers = both(is_kept, _overlap(step, boxes, threshold))
     start = ctx.space(node, r=rows, i=n)
-    ctx.assign(node, start, state, ["r", "0", "i"], Const(False, BOOL))
-    step = replace(ctx.space(node, r=rows, j=n - 1, i=n), where="j < i")
-    is_kept = both(step.load(valid, "r", "j"), invert(step.load(state, "r", "j", "j")))
-    covers = both(step.load(overlap, "r", "j", "i"), is_kept)
-    value = either(step.load(state, "r", "j", "i"), covers)
-    ctx.assign(node, step, state, ["r", "j + 1", "i"], value)
+    ctx.assign(node, start, covered, ["r", "i"], Const(False, BOOL))
+    ctx.assign(node, step, covered, ["r", "i"], either(step.load(covered, "r", "i"), covers))
     end = ctx.space(node, r=rows, i=n)
-    left = both(end.load(valid, "r", "i"), invert(end.load(state, "r", "i", "i")))
+    left = both(end.load(valid, "r", "i"), invert(end.load(covered, "r", "i")))
     ctx.assign(node, end, ctx.result(node), ["r", "i"], left)
 
 

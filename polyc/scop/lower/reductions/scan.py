@@ -8,7 +8,7 @@ from __future__ import annotations
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import constant_scalar
 from polyc.graph.shapes.dims import normalize_axis
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Const, Expr, call
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.scop import Reduction, identity

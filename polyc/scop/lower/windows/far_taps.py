@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from polyc.graph.shapes.window import Window
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.types.estimate import hinted
 from polyc.types.sizes import Extent, Size
 

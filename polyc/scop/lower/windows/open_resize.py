@@ -23,7 +23,7 @@ from polyc.errors import NotFixed
 from polyc.graph.ir import Node
 from polyc.graph.shapes.checks import FIX_SIZES
 from polyc.graph.shapes.resize import Resized
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import BOOL, INT64, Const, Expr, cast
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.functions import (

@@ -15,7 +15,7 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.window import Window, resolve_window
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import INT64, Const, Expr, cast
 from polyc.scop.lower.context import Lowering, lowers
 from polyc.scop.lower.functions import (

@@ -18,7 +18,7 @@ import numpy as np
 
 from polyc.graph.ir import Node
 from polyc.graph.shapes.resize import Resized, resolve_resize
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering, counts, lowers
 from polyc.scop.lower.functions import (

@@ -35,7 +35,7 @@ from math import prod
 import numpy as np
 
 from polyc.graph.ir import Node
-from polyc.poly.parameters import spell
+from polyc.poly.conditions import spell
 from polyc.scop.expr import Expr, cast
 from polyc.scop.lower.context import Lowering
 from polyc.scop.lower.emit import Emitter
