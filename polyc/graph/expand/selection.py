@@ -41,7 +41,7 @@ FEW = 4
 BLOCK = 128
 """Elements that are ranked at once before they are merged."""
 
-SORTED = 1024
+SORTED = 512
 """Elements from which on to merge blocks takes less than to rank all."""
 
 

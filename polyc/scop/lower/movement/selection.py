@@ -1,7 +1,7 @@
 """Elements by their order: TopK.
 
     rank[i]  =  number of j that come before i: x[j] > x[i], or x[j] = x[i] and j < i
-    pos[p]   =  max over i of (i where rank[i] = p, else -1)
+    pos[p]   =  max over i of (i where rank[i] = p, else nothing), for which i picks its p
     y[p]     =  x[pos[p]]
 
 Ranks are a permutation, whatever the data: equal elements keep their order, and a NaN is larger
@@ -28,6 +28,7 @@ from polyc.scop.lower.functions import (
     select,
     wrap_index,
 )
+from polyc.scop.scop import identity
 
 greater_equal, greater = function("ge"), function("gt")
 less_equal, less = function("le"), function("lt")
@@ -69,9 +70,9 @@ def lower_top_k(ctx: Lowering, node: Node) -> None:
     ctx.reduce(node, count, ranks, [*others, "i"], cast(before, INT32), "add")
 
     search = ctx.space(node, **others, p=result.extents[axis], i=extent)
-    hit = eq(search.load(ranks, *others, "i"), search.index("p", INT32))
+    hit = eq(cast(search.load(ranks, *others, "i"), INT64), search.index("p"))
     found = ctx.array(f"{result.name}_found", INT32, [*others.values(), result.extents[axis]])
-    place = select(hit, search.index("i", INT32), -1)
+    place = select(hit, search.index("i", INT32), identity("max", INT32))
     ctx.reduce(node, search, found, [*others, "p"], place, "max")
 
     for output, name in enumerate(node.outputs):

@@ -59,6 +59,6 @@ def _overlap(pairs: Space, boxes: Sequence[Ref], threshold: Ref) -> Expr:
     sides = [sub(minimum(one[k + 2], other[k + 2]), maximum(one[k], other[k])) for k in (0, 1)]
     shared, areas = mul(*sides), (one[4], other[4])
     covered = sub(add(*areas), shared)
-    positive = [gt(size, 0.0) for size in (*sides, shared, *areas, covered)]
-    indices = ["0"] * threshold.rank
-    return reduce(both, positive, gt(div(shared, covered), pairs.load(threshold, *indices)))
+    least = reduce(minimum, (*sides, shared, areas[1], covered))  # a NaN, if there is one
+    large = gt(div(shared, covered), pairs.load(threshold, *["0"] * threshold.rank))
+    return both(gt(areas[0], 0.0), both(gt(least, 0.0), large))
