@@ -12,10 +12,10 @@ Inside of `about`, where a kernel is compiled, it is what is assumed of its own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeVar
 
 import islpy as isl
@@ -98,10 +98,7 @@ def told_of(names: frozenset[str]) -> isl.Set:
 
     [h, r, n] -> { : h >= 3 and 2r <= h <= 2r + 1 and n >= 1 }   of r   ->   all but n >= 1
     """
-    known = isl.Set("{ : }")
-    for group in sizes_about(names):
-        known = known.intersect(_assumptions_about(group))
-    return known
+    return _together(_assumptions_about(group) for group in sizes_about(names))
 
 
 @concluded
@@ -114,10 +111,12 @@ def every_case(names: frozenset[str]) -> isl.Set:
 
     m = min(h, 3) and k = min(w, 7)   ->   h <= 3 and m = h and w <= 7 and k = w, or h >= 4 and …
     """
-    known = isl.Set("{ : }")
-    for group in sizes_about(names):
-        known = known.intersect(_follows(group, group & names))
-    return known.coalesce()
+    return _together(_follows(group, group & names) for group in sizes_about(names)).coalesce()
+
+
+def _together(parts: Iterable[isl.Set]) -> isl.Set:
+    """What parts say that are about different sizes; those of the first part are listed first."""
+    return reduce(lambda known, part: part.intersect(known), parts, isl.Set("{ : }"))
 
 
 @concluded
