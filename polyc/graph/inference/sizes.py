@@ -27,7 +27,7 @@ from polyc.types.sizes import Size, bounds, greatest, least
 MAX_ENTRIES = 64
 """Elements of the largest tensor that is evaluated here: a list of extents has a handful."""
 
-MOST_FACTORS, LONGEST = 8, 4096
+MOST_FACTORS, LONGEST = 8, 16_384
 """Of a size: how many others it multiplies, and letters that it is written with."""
 
 Entries = Callable[..., Any]
