@@ -232,6 +232,9 @@ def _says_more(size: SizeRange) -> bool:
     whole = size.most if size.same is None else size.same
     if whole is None or _named_beside(size):
         return True
+    if _summands(size):  # of which only the sign is told
+        least = _telescope(size, frozenset())[1]
+        return size.lower >= 0 and (least is None or least < 0)
     low, high = lower_bound(whole), -lower_bound(-whole)
     return size.lower > max(low, -FAR) or (_says_something(size.upper) and size.upper < high)
 
