@@ -132,13 +132,13 @@ def _summands(size: SizeRange | None) -> tuple[Extent, ...]:
 
 
 def _facts_of_sum(size: SizeRange, names: frozenset[str]) -> list[str]:
-    """What holds of a sum and of sizes of some names, in the same words wherever in it they are.
+    """What holds of a sum and of sizes of some names.
 
     t = s + c, s = a + b   ->   t = a + b + c     among t, a, b and c
                                 t >= a + c        among t, a and c
 
-    Kernels that copy the parts of something long are one kernel so. How long it may be at most is
-    left out, and how much more it is than the parts that are named.
+    How long it may be at most is left out, and how much more it is than the parts that are named:
+    that differs from part to part, and makes no loop simpler.
     """
     kept, least = _telescope(size, names)
     if least is None:

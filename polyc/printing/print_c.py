@@ -262,6 +262,9 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
     last = ""
     if loop.end is not None:
         last = f"pc_min({printer.expr(loop.end, place.scope)}, {most})"
+        if not (loop.lower.is_constant and loop.upper.is_constant):
+            # What says where a loop ends need not exist where no iteration would read it.
+            last = f"{first} < {most} ? {last} : {most}"
     elif loop.only is not None:
         within = f"{first} <= {loop.var} && {loop.var} < {most}"
         first, last = printer.expr(loop.only, place.scope), f"{loop.var} + ({within})"

@@ -7,9 +7,12 @@ import pytest
 
 from polyc.codegen.bound_by_data import bound_by_data
 from polyc.loopnest.index import Affine, Compare, extremum, var
-from polyc.loopnest.nodes import Assign, Block, For, Test, Value, walk_nodes
+from polyc.loopnest.nodes import Assign, Block, For, Kernel, Test, Value, walk_nodes
+from polyc.loopnest.prototype import Param
 from polyc.loopnest.show import show_expr
+from polyc.printing.print_c import print_kernel
 from polyc.scop.expr import INT64, Call, Cast, Const
+from polyc.threads.team import share_out
 from tests.analysis.nests import F32, ZERO, at, loop, read, run
 from tests.loopnest.execute import assert_same
 
@@ -225,3 +228,13 @@ def test_what_has_one_answer_for_a_loop_is_asked_before_it(first):
 )
 def test_what_a_loop_may_change_is_asked_in_each_iteration(block):
     assert bound_by_data(block) == block
+
+
+def test_what_ends_a_loop_is_read_only_where_the_loop_runs():
+    """c[7] is no element: for i = 6 there is no j."""
+    after = bound_by_data(greedy(i + 1, truth("p", i + 1)))
+    shapes = {"c": (7,), "p": (7,), "x": (7, 7)}
+    types = {"c": BOOLS, "p": BOOLS, "x": F32}
+    params = tuple(Param(n, types[n], shapes[n], n == "c") for n in shapes)
+    text = print_kernel(share_out(Kernel("k", params, body=after)))
+    assert "j_end = i + 1 < 7 ? pc_min(pc_select_i64(p_[i + 1], " in text

@@ -44,6 +44,9 @@ BLOCK = 128
 SORTED = 512
 """Elements from which on to merge blocks takes less than to rank all."""
 
+MOST_SORTED = 1 << 30
+"""Elements whose places, and those of what is merged with them, are integers of 32 bits."""
+
 
 def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     """x[…, n, …], K -> values, indices [… K …]; None where all elements are ranked at once."""
@@ -57,7 +60,7 @@ def expand_top_k(node: Node, inputs: Sequence[Tensor | None]) -> Body | None:
     if not most or math.isinf(most):
         return None
     few = bounds(extent)[1] >= max(MANY, FEW * most)
-    if not few and not SORTED <= bounds(extent)[1] < math.inf:
+    if not few and not SORTED <= bounds(extent)[1] <= MOST_SORTED:
         return None
     c, data, largest = Composer(), node.inputs[0], bool(node.get("largest", 1))
     order = [k for k in range(x.rank) if k != axis] + [axis]
