@@ -111,7 +111,7 @@ PC_INLINE void pc_raise(int *status)
 #ifdef __CUDA_ARCH__
     *(volatile int *)status = 1;
 #else
-    __atomic_store_n(status, 1, __ATOMIC_RELAXED);
+    *(volatile int *)status = 1;
 #endif
 }
 
@@ -131,9 +131,15 @@ PC_INLINE i64 pc_index(i64 i, i64 extent, int *status)
 
 /* ---- Loop bounds and subscripts ------------------------------------------------------------- */
 
-/* floor(a / d) and a - d * floor(a / d), for d > 0. */
-PC_INLINE i64 pc_floordiv(i64 a, i64 d) { return a / d - (a % d < 0); }
-PC_INLINE i64 pc_mod(i64 a, i64 d) { return a % d + (a % d < 0 ? d : 0); }
+/* floor(a / d) and a - d * floor(a / d), for d > 0. For a literal d that is a power of 2 a shift; else
+   ~a counts from -1 downwards where a is negative, and ~(~a / d) is the floor. */
+PC_INLINE i64 pc_floordiv(i64 a, i64 d)
+{
+    if (__builtin_constant_p(d) && (d & (d - 1)) == 0) return a >> __builtin_ctzll((u64)d);
+    i64 sign = a >> 63;
+    return (i64)((u64)(a ^ sign) / (u64)d) ^ sign;
+}
+PC_INLINE i64 pc_mod(i64 a, i64 d) { return a - d * pc_floordiv(a, d); }
 PC_INLINE i64 pc_min(i64 a, i64 b) { return a < b ? a : b; }
 PC_INLINE i64 pc_max(i64 a, i64 b) { return a > b ? a : b; }
 

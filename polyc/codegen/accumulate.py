@@ -43,7 +43,8 @@ from polyc.scop.expr import Const
 from polyc.scop.scop import identity
 
 VECTORS = 4
-"""That are added side by side: an addition takes 3 to 4 cycles, and two may begin in each."""
+"""That are added side by side: an addition takes 3 to 4 cycles, and two may begin in each. Of what
+is picked by data, which takes longer than to add it, one."""
 
 
 def accumulate(block: Block, simd_bytes: int) -> Block:
@@ -63,7 +64,8 @@ def _sum(node: Node, names: Iterator[str], simd_bytes: int) -> Node:
         return node
     if not all(_in_rows(e.element, node.var) for e in walk_expr(assign.value) if _is_read(e)):
         return _reduced(node, assign, names)
-    size = VECTORS * max(1, simd_bytes // assign.widest)
+    picked = any(_is_read(e) and e.dynamic for e in walk_expr(assign.value))
+    size = (1 if picked else VECTORS) * max(1, simd_bytes // assign.widest)
     trips = node.upper - node.lower
     # The bounds of a loop that does not run may lie anywhere.
     middle = node.lower + floordiv(extremum("max", (const(0), trips)), size) * size

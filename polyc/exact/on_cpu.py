@@ -66,7 +66,7 @@ class CpuFieldModel(CpuModel):
         self.memory.run(arrays, lambda inside: execute(variant, inside, function))
 
     def _take_arena(self, size: int) -> Any:
-        self._arenas.clear()
+        self._arenas.free.clear()
         return self._view(self.memory.take_arena(size))
 
 

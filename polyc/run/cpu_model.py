@@ -31,7 +31,7 @@ from polyc.run.model import CompiledModel
 from polyc.run.quick import DECLINED, Quick, make_quick
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
-from polyc.toolchain.pages import allocate_pages, touch_pages
+from polyc.toolchain.arenas import Arenas
 from polyc.types.call_sizes import measure_sizes
 from polyc.types.estimate import hinted
 from polyc.types.ranges import ADDRESS_LIMIT, assume
@@ -128,11 +128,10 @@ class CpuModel(CompiledModel):
         self._quick = self._make_quick(self._fixed) if self._fixed else None
         self._quick_for = self._last = self._fixed
         self._repeated = 0
-        # list.append and list.pop are atomic, so the pool needs no lock.
-        self._arenas: list[Any] = []
+        self._arenas = Arenas()
         if self._quick is None:
             with contextlib.suppress(TooLarge):  # a call says it, if it needs as much
-                self._arenas.append(self._view(touch_pages(self._count_ready_bytes())))
+                self._arenas.prepare(self._count_ready_bytes())
 
     def __call__(
         self, *arrays: Any, out: Arrays | None = None, **named: Any
@@ -339,13 +338,7 @@ class CpuModel(CompiledModel):
         return min(HEADROOM * needed, READY) if 0 < needed <= READY else 0
 
     def _take_arena(self, size: int) -> Any:
-        try:
-            arena = self._arenas.pop()
-        except IndexError:
-            arena = None
-        if arena is None or len(arena) < size:
-            arena = self._view(allocate_pages(max(size, 1)))
-        return arena
+        return self._arenas.take(size)
 
     def execute(self, variant: Variant, arrays: Sequence[np.ndarray], function: Any = None) -> None:
         """Call polyc_run, or a function of its form, on a model's inputs and outputs."""
@@ -354,7 +347,7 @@ class CpuModel(CompiledModel):
             io = [*map(self._view, arrays)]
             status = (function or self._run)(io, self._weights, arena, variant.sizes, self.threads)
         finally:
-            self._arenas.append(arena)
+            self._arenas.put_back(arena)
         if status:
             raise self._failure(variant, status, arrays)
 

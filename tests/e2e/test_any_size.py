@@ -137,10 +137,10 @@ def test_first_calls_find_memory_that_is_theirs_already(compiled):
     b = Writer()
     y = b.conv(b.conv("x", 3, 8, 3), 8, 4, 3)
     model = compiled(b.model(y), hint={"n": 1, "h": 32, "w": 32})
-    (arena,) = model._arenas
+    (arena,) = model._arenas.free
     for n, h, w in ((1, 32, 32), (1, 5, 7), (2, 32, 60)):
         model(np.ones((n, 3, h, w), np.float32))
-        assert model._arenas[0] is arena
+        assert model._arenas.free[0] is arena
 
 
 def test_what_is_no_name_is_any_size(compiled):

@@ -23,7 +23,7 @@ from polyc.loops.read.sizes import Signature, leaves
 from polyc.loops.read.types import Argument
 from polyc.loops.run.stored import Stored
 from polyc.target.machine import available_cores
-from polyc.toolchain.pages import allocate_pages
+from polyc.toolchain.arenas import Arenas
 
 MOST_CHOSEN = 4096
 """Sets of sizes that are remembered."""
@@ -37,10 +37,11 @@ DECLARED = DECLARATIONS + DECLARED_CHECK
 
 @dataclass(frozen=True)
 class Loaded:
-    """A kernel in memory."""
+    """A kernel in memory, and what its calls work in."""
 
     stored: Stored
     library: Library
+    arenas: Arenas = field(default_factory=Arenas, repr=False)
 
     @staticmethod
     def open(stored: Stored) -> Loaded:
@@ -178,8 +179,12 @@ def launch(
     pointers: to all arrays, then once more to those that are written. told: the sizes, in C.
     """
     ffi, functions = loaded.library.ffi, loaded.library.functions
-    arena = ffi.from_buffer(allocate_pages(arena_bytes)) if arena_bytes else ffi.NULL
-    status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
+    arena = loaded.arenas.take(arena_bytes) if arena_bytes else ffi.NULL
+    try:
+        status = functions.polyc_run(pointers, ffi.NULL, arena, told, threads)
+    finally:
+        if arena_bytes:
+            loaded.arenas.put_back(arena)
     if status == STOPPED:
         raise loaded.library.raised.pop()
     if status < 0:

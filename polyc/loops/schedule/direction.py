@@ -16,6 +16,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import maps
 from polyc.poly.affine import coefficients, outputs
+from polyc.scop.expr import Index, Load, Within, walk
 from polyc.scop.scop import Statement
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
@@ -82,8 +83,9 @@ def stride_along(index: isl.PwMultiAff, moves: Sequence[int]) -> int | None:
     return steps[-1] if steps else 0
 
 
-SCORES = {0: 1, 1: 3, -1: 0}
-"""Stride -> what an access is worth in lanes; others, which are gathered, cost."""
+SCORES: dict[int | None, int] = {0: 1, 1: 3, -1: 0, 2: 0, -2: 0}
+"""Stride -> what an access is worth in lanes; others, which are gathered, cost. Every other element
+is two vectors of which half is kept."""
 GATHERED = -4
 
 
@@ -96,12 +98,41 @@ def score(
     """
     if moves is None or not any(moves):
         return 0
-    loads = [load for load in statement.loads if load.array not in kept]
-    indices = [load.index for load in loads if not load.dynamic]
-    indices += [statement.write] if statement.array not in kept else []
-    strides = [stride_along(_in_interior(index, statement.domain), moves) for index in indices]
-    total = sum(GATHERED if s is None else SCORES.get(s, GATHERED) for s in strides)
-    return total + GATHERED * sum(bool(load.dynamic) for load in loads)
+    return sum(SCORES.get(s, GATHERED) for s in strides(statement, moves, kept))
+
+
+def strides(
+    statement: Statement, moves: Sequence[int], kept: Collection[str] = frozenset()
+) -> list[int | None]:
+    """By how many elements each access moves along a direction; None if by rows, or by data."""
+    reads = [x for x in statement.loads if x.array not in kept and stays(x, moves)]
+    indices = [x.index for x in reads] + [statement.write] * (statement.array not in kept)
+    found = [stride_along(_in_interior(index, statement.domain), moves) for index in indices]
+    return [*found, *(None for x in statement.loads if not stays(x, moves))]
+
+
+def stays(load: Load, moves: Sequence[int]) -> bool:
+    """Whether the coordinates of a load that are data, if there are any, rest along a direction.
+
+    table[ids[i, j], d] has stride 1 along d.
+    """
+    return not any(
+        isinstance(e, Load | Index | Within) and not _rests(e, moves)
+        for _, coordinate in load.dynamic
+        for e in walk(coordinate)
+    )
+
+
+def _rests(leaf: Load | Index | Within, moves: Sequence[int]) -> bool:
+    """Whether a leaf of an expression has one value along a direction."""
+    match leaf:
+        case Load():
+            return stride_along(leaf.index, moves) == 0
+        case Index(value):
+            row = coefficients(value)
+            return all(c == 0 or not m for c, m in zip(row, moves, strict=True))
+        case Within():
+            return False
 
 
 NARROW = 8

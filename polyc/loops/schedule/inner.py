@@ -28,6 +28,7 @@ from polyc.loops.schedule.direction import (
 )
 from polyc.loops.schedule.hyperplane import cut_at_hyperplane
 from polyc.loops.schedule.short import insert_short
+from polyc.scop.expr import Call, Cast, walk
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul", "larger", "smaller")
@@ -35,6 +36,12 @@ SUMS = ("add", "mul", "larger", "smaller")
 
 IN_LANES = 6
 """What a statement in lanes is worth beside how well its accesses run (`direction.SCORES`)."""
+
+
+SLOW = ("div", "sqrt")
+SLOW_IN_LANES = 8
+"""What it is worth to have a slow operation of floats in lanes. A core divides eight doubles in 8
+to 16 cycles, and one in 4 to 5."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +104,13 @@ def choose_deepest(
     local: frozenset[str],
 ) -> Inner:
     """The same for those statements alone that have the most loops around them."""
-    depth = max(len(statements[name].iterators) for name in band.names)
-    deepest = frozenset(name for name in band.names if len(statements[name].iterators) == depth)
-    return _best(node, band, statements, order, local, deepest)
+    return _best(node, band, statements, order, local, deepest(band.names, statements))
+
+
+def deepest(names: Collection[str], statements: Mapping[str, Statement]) -> frozenset[str]:
+    """Those of some statements that are inside of the most loops."""
+    depth = max(len(statements[name].iterators) for name in names)
+    return frozenset(name for name in names if len(statements[name].iterators) == depth)
 
 
 def _best(
@@ -113,12 +124,13 @@ def _best(
     """The best innermost member for some statements, and those that have to be with them."""
     candidates = band.order if band.is_permutable else band.order[-1:]
     outer = node.get_prefix_schedule_union_map()
+    free = passing(band, statements, local)
     plans = []
     for k in candidates:
         rows = _moving(local, [statements[n] for n in band.names], outer, band, k)
         bundles = bundles_of(leaf_order(node), statements, rows)
         chosen = [bundle for bundle in bundles if names & {*bundle}]
-        plans.append(_plan(node, band, k, statements, order, chosen))
+        plans.append(_plan(node, band, k, statements, order, chosen, free))
     # Lanes that share no sum have nothing to add up at the end of a short loop.
     apart = [not any(group.sums for group in inner.groups) for _, inner in plans]
     ranked = zip(plans, apart, strict=True)
@@ -138,11 +150,26 @@ def _moving(
     for s in statements:
         if not any(any(row) for row in rows_of(band.member(member), s)):
             continue  # it has one iteration there
-        moves = _moves(s, outer, band, member)
+        moves = moves_along(s, outer, band, member)
         for array, index in ((s.array, s.write), *((x.array, x.index) for x in s.loads)):
             if array in local and (moves is None or stride_along(index, moves) != 0):
                 found.add(array)
     return frozenset(found)
+
+
+def passing(
+    band: Band, statements: Mapping[str, Statement], local: frozenset[str]
+) -> frozenset[str]:
+    """The locals that have an element for each iteration, and are touched in the band alone.
+
+    They are registers, whichever member is innermost.
+    """
+    left = set(local)
+    for name, s in statements.items():
+        for array, index in ((s.array, s.write), *((x.array, x.index) for x in s.loads)):
+            if name not in band.names or index.dim(isl.dim_type.out) < len(s.iterators):
+                left.discard(array)
+    return frozenset(left)
 
 
 def _plan(
@@ -152,8 +179,13 @@ def _plan(
     statements: Mapping[str, Statement],
     order: Order,
     bundles: Sequence[tuple[str, ...]],
-) -> tuple[int, Inner]:
-    """What it is worth to some statements to have a member innermost, and how."""
+    free: frozenset[str],
+) -> tuple[tuple[int, int], Inner]:
+    """What it is worth to some statements to have a member innermost, and how.
+
+    Worth to those inside of the most loops, which run by far the most often, and to all. free: the
+    locals that cost nothing, as no iteration leaves them to another.
+    """
     names = [name for bundle in bundles for name in bundle]
     domain = only(node.get_domain(), names)
     outer = node.get_prefix_schedule_union_map()
@@ -165,20 +197,34 @@ def _plan(
     pairs = inside.intersect(equal_values(held))
     carried = pairs.subtract(equal_values(band.member(member)))
     bound = {s for s, t, _ in maps(carried.intersect(order.strict)) if s == t}
-    moves = {name: _moves(statements[name], outer, band, member) for name in names}
-    scores = {name: score(statements[name], moves[name]) for name in names}
+    moves = {name: moves_along(statements[name], outer, band, member) for name in names}
+    scores = {name: score(statements[name], moves[name], free) for name in names}
     sums = (name for name in names if _is_sum(statements[name], moves[name]))
     summed = {name for name in sums if name not in bound}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
-    groups = _groups(bundles, time, pairs, carried, scores, summed)
+    gains = {name: scores[name] + _arithmetic(statements[name]) for name in names}
+    groups = _groups(bundles, time, pairs, carried, gains, summed)
     if len(names) == 1 and not groups[0].lanes and scores[names[0]] > 0:
         cut = cut_at_hyperplane(carried, moves[names[0]])
         groups = tuple(Group(groups[0].names, lanes, part=part) for part, lanes in cut) or groups
-    worth = sum(scores.values()) + IN_LANES * len({n for g in groups if g.lanes for n in g.names})
-    return worth, Inner([*(k for k in band.order if k != member), member], groups)
+    in_lanes = {name for group in groups if group.lanes for name in group.names}
+    worth = {name: scores[name] + IN_LANES * (name in in_lanes) for name in names}
+    inmost = sum(worth[name] for name in deepest(names, statements))
+    others = [k for k in band.order if k != member]
+    return (inmost, sum(worth.values())), Inner([*others, member], groups)
 
 
-def _moves(
+def _arithmetic(statement: Statement) -> int:
+    """What a statement computes, in units of what accesses are worth (`direction.SCORES`)."""
+    worth = int(statement.reduction is not None)
+    for e in walk(statement.value):
+        if isinstance(e, Cast | Call):
+            slow = isinstance(e, Call) and e.function in SLOW and e.dtype.kind == "f"
+            worth += SLOW_IN_LANES if slow else 1
+    return worth
+
+
+def moves_along(
     statement: Statement, outer: isl.UnionMap, band: Band, member: int
 ) -> tuple[int, ...] | None:
     """How a statement's iterators move along a member."""
@@ -228,17 +274,19 @@ def _groups(
     time: isl.UnionMap,
     pairs: isl.UnionMap,
     carried: isl.UnionMap,
-    scores: Mapping[str, int],
+    gains: Mapping[str, int],
     summed: Collection[str],
 ) -> tuple[Group, ...]:
     """The loops of some bundles of statements, in order; one of them all if that is as good.
 
-    summed: the statements whose own dependences lanes can do without, if they are alone.
+    gains: what lanes are to each statement, which is less than nothing if memory is walked so badly
+    that loads one by one take longer than the arithmetic that lanes save. summed: the statements
+    whose own dependences lanes can do without, if they are alone.
     """
     names = tuple(name for bundle in bundles for name in bundle)
     broken = {(s, t) for s, t, _ in maps(carried)}
     free = not broken or (len(names) == 1 and names[0] in summed)
-    lanes = free and sum(scores.values()) > 0
+    lanes = free and sum(gains.values()) > 0
     together = Group(names, lanes, lanes and bool(broken))
     if len(bundles) == 1 or (free and _run_together(time)):
         return (together,)
@@ -251,7 +299,7 @@ def _groups(
     bound = {home[s] for s, t in broken if home[s] == home[t] and s not in alone}
     groups = []
     for k in order:
-        lanes = k not in bound and sum(scores[n] for n in bundles[k]) > 0
+        lanes = k not in bound and sum(gains[n] for n in bundles[k]) > 0
         groups.append(Group(bundles[k], lanes, lanes and bundles[k][0] in alone))
     return tuple(groups)
 

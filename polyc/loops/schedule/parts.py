@@ -20,19 +20,21 @@ stay together, as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product as pairs_of
 
 import islpy as isl
 
+from polyc.analysis.dependences import maps
 from polyc.loops.schedule.band import Band, as_map, joined, names_of
 from polyc.loops.schedule.direction import equal_values
 from polyc.loops.schedule.inner import in_sequence, leaf_order, only
 from polyc.loops.schedule.products import Product
 from polyc.poly.tree import make_atomic
+from polyc.scop.scop import Statement
 
-IN, SET = isl.dim_type.in_, isl.dim_type.set
+IN, OUT, SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,42 @@ class Part:
 
 Shape = Callable[[isl.ScheduleNode], isl.ScheduleNode]
 """Shapes the band at a node that holds no boxes; gives the node that stands there then."""
+
+
+def beside(
+    bundles: Sequence[tuple[str, ...]],
+    statements: Mapping[str, Statement],
+    time: isl.UnionMap,
+    validity: isl.UnionMap,
+) -> list[tuple[str, ...]]:
+    """The bundles, those next to each other in one that read an array in the same iterations.
+
+    time  # S -> when, in the loops around a band and in it. What is read comes from memory once,
+    and what is written in turns, as the even and the odd elements of a row, goes there once. Sums
+    stay apart, each with its lanes, and so does what waits for each other.
+    """
+    ranges = {name: each.range() for name, _, each in maps(time)}
+    waiting = {(source, target) for source, target, _ in maps(validity)}
+
+    def reads(names: Sequence[str]) -> set[str]:
+        return {x.array for name in names for x in statements[name].loads if x.index.dim(OUT)}
+
+    def fits(one: Sequence[str], other: Sequence[str]) -> bool:
+        pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
+        return (
+            all(statements[name].reduction is None for name in (*one, *other))
+            and waiting.isdisjoint(pairs)
+            and bool(reads(one) & reads(other))
+            and bool(ranges[one[0]].is_equal(ranges[other[0]]))
+        )
+
+    found: list[tuple[str, ...]] = []
+    for bundle in bundles:
+        if found and fits(found[-1], bundle):
+            found[-1] = (*found[-1], *bundle)
+        else:
+            found.append(bundle)
+    return found
 
 
 def insert_parts(

@@ -27,10 +27,11 @@ from polyc.loops.schedule.direction import (
     is_carried,
     rows_of,
     score,
+    stays,
     steps_along,
     stride_along,
 )
-from polyc.loops.schedule.inner import IN_LANES, Order, choose_inner, only
+from polyc.loops.schedule.inner import IN_LANES, Order, choose_inner, deepest, only
 from polyc.loops.schedule.short import is_short
 from polyc.poly.tree import BAND, LEAF, MARK
 from polyc.scop.expr import calls_functions, walk
@@ -64,8 +65,9 @@ class Lanes:
     def choose_strip(self, node: isl.ScheduleNode, band: Band) -> int:
         """The width of strips of the loop at a node, which is around others; 0 if it is to stay."""
         inside = [self.statements[name] for name in band.names]
-        worth = self._worth_of_strips(node, band, _deepest(inside))
-        if worth <= max(0, self._worth(node.child(0), _deepest(inside))):
+        inmost = deepest(band.names, self.statements)
+        worth = self._worth_of_strips(node, band, inmost)
+        if worth <= max(0, self._worth(node.child(0), inmost)):
             return 0
         lanes = _lanes(inside, self.target)
         kept = self.local & {s.array for s in inside}
@@ -84,19 +86,19 @@ class Lanes:
             return 0
         return VECTORS_OF_FUNCTIONS * _lanes(inside, self.target)
 
-    def _worth(self, node: isl.ScheduleNode, deepest: frozenset[str]) -> int:
+    def _worth(self, node: isl.ScheduleNode, inmost: frozenset[str]) -> int:
         """What it is worth to the deepest statements that some loops at a node run in lanes."""
-        if node.get_type() == LEAF or not deepest & {*names_of(node)}:
+        if node.get_type() == LEAF or not inmost & {*names_of(node)}:
             return 0
-        below = (self._worth(node.child(k), deepest) for k in range(node.n_children()))
+        below = (self._worth(node.child(k), inmost) for k in range(node.n_children()))
         if node.get_type() != BAND:
             return sum(below)
         band = Band.of(node, self.order.validity)
         if has_band(node.child(0)):
-            return max(self._worth_of_strips(node, band, deepest), sum(below))
-        return self._worth_inside(node, band, deepest)
+            return max(self._worth_of_strips(node, band, inmost), sum(below))
+        return self._worth_inside(node, band, inmost)
 
-    def _worth_of_strips(self, node: isl.ScheduleNode, band: Band, deepest: frozenset[str]) -> int:
+    def _worth_of_strips(self, node: isl.ScheduleNode, band: Band, inmost: frozenset[str]) -> int:
         """The same of a loop around others; 0 where it cannot be."""
         if len(band.order) != 1 or not _is_free(node, band, self.order.strict):
             return 0
@@ -105,20 +107,20 @@ class Lanes:
         if None in moving.values() or not _is_even(node, band, moving):
             return 0
         worth = 0
-        for s in (self.statements[name] for name in deepest & {*band.names}):
+        for s in (self.statements[name] for name in inmost & {*band.names}):
             moves = tuple(int(d == moving[s.name]) for d in range(len(s.iterators)))
             if _gathers(s, outer, moves, self.local):
                 return 0
             worth += score(s, moves, self.local) + IN_LANES
         return worth
 
-    def _worth_inside(self, node: isl.ScheduleNode, band: Band, deepest: frozenset[str]) -> int:
+    def _worth_inside(self, node: isl.ScheduleNode, band: Band, inmost: frozenset[str]) -> int:
         """The same of a band with no other inside; lanes have little of one of a few iterations."""
         inner = choose_inner(node, band, self.statements, self.order, self.local)
         outer = node.get_prefix_schedule_union_map()
         worth: dict[str, int] = {}  # of the best of its loops, where one is cut (`hyperplane.py`)
         for group in inner.groups:
-            for s in (self.statements[name] for name in deepest & {*group.names}):
+            for s in (self.statements[name] for name in inmost & {*group.names}):
                 around = [row for row in rows_of(outer, s) if None not in row]
                 moves = direction([*around, *band.rows(s)], len(around) + inner.order[-1])
                 lanes = (IN_SUMS if group.sums or is_short(node) else IN_LANES) * group.lanes
@@ -130,12 +132,6 @@ class Lanes:
 def _lanes(statements: Sequence[Statement], target: Target) -> int:
     """Of a vector of the widest elements that they compute with."""
     return min(target.lanes(e.dtype) for s in statements for e in walk(s.value))
-
-
-def _deepest(statements: Sequence[Statement]) -> frozenset[str]:
-    """Those inside of the most loops."""
-    depth = max(len(s.iterators) for s in statements)
-    return frozenset(s.name for s in statements if len(s.iterators) == depth)
 
 
 def _gathers(
@@ -152,7 +148,7 @@ def _gathers(
         apart = array not in local and stride_along(index, moves) not in (0, 1)
         if apart and any(any(steps_along(index, each) or (1,)) for each in inside):
             return True
-    return any(load.dynamic for load in s.loads)
+    return not all(stays(load, moves) for load in s.loads)
 
 
 def _is_free(node: isl.ScheduleNode, band: Band, relation: isl.UnionMap) -> bool:

@@ -21,7 +21,7 @@ import islpy as isl
 
 from polyc.loops.schedule.band import Band, as_map, has_band, joined, names_of
 from polyc.loops.schedule.diagonal import skew_inner
-from polyc.loops.schedule.direction import direction, is_carried, steps_along, stride_along
+from polyc.loops.schedule.direction import direction, is_carried, steps_along, stride_along, strides
 from polyc.loops.schedule.inner import (
     Inner,
     Order,
@@ -30,9 +30,11 @@ from polyc.loops.schedule.inner import (
     choose_inner,
     insert_inner,
     leaf_order,
+    moves_along,
+    passing,
 )
 from polyc.loops.schedule.joint import join_tiles
-from polyc.loops.schedule.parts import insert_parts
+from polyc.loops.schedule.parts import beside, insert_parts
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
@@ -136,7 +138,8 @@ class Shaping:
         """The extents of a tile."""
         sizes = [TILE] * len(band.order)
         inner = choose_deepest(node, band, self.statements, self.order, self.wide)
-        in_lanes = any(group.lanes for group in inner.groups) and not self._crosses(band)
+        in_rows = self._runs_in_rows(node, band, inner.order[-1])
+        in_lanes = any(group.lanes for group in inner.groups) and in_rows
         if len(sizes) > 2:
             sizes[inner.order[-1]] = LANES_TILE
         elif in_lanes:
@@ -182,6 +185,10 @@ class Shaping:
         in_strips = any(calls_functions(self.statements[name].value) for name in band.names)
         together = frozenset[str]() if products else self.local if in_strips else self.wide
         bundles = bundles_of(leaf_order(node), self.statements, together)
+        if not products:
+            domain, held = node.get_domain(), node.get_prefix_schedule_union_map()
+            time = held.flat_range_product(as_map(band.functions)).intersect_domain(domain)
+            bundles = beside(bundles, self.statements, time, self.order.validity)
         node, tile_marks = self._tile(node, band, sizes, shared)
         below = insert_parts(
             node.child(0), band, products, bundles, self.order.validity, self._plain
@@ -275,6 +282,16 @@ class Shaping:
                     if moves and any(moves) and not load.dynamic and _rests(load.index, moves):
                         return True
         return False
+
+    def _runs_in_rows(self, node: isl.ScheduleNode, band: Band, member: int) -> bool:
+        """Whether memory is walked along rows alone: its lines need not stay in the L1 cache."""
+        outer = node.get_prefix_schedule_union_map()
+        free = passing(band, self.statements, self.local)
+        for s in (self.statements[name] for name in band.names):
+            moves = moves_along(s, outer, band, member)
+            if moves is not None and not {*strides(s, moves, free)} <= {0, 1, -1}:
+                return False
+        return not self._crosses(band)
 
     def _crosses(self, band: Band) -> bool:
         """Whether a statement walks matrices along rows in different members, as a transpose."""
