@@ -5,13 +5,17 @@
                                            partial_0 add= A[i, j] * x[j]
                                          y[i] add= partial_0
 
-Where all is read in rows, the part of a long loop that fills several vectors becomes vectors, which
-`partial_results.py` adds side by side: else each addition waits for the last one.
+Where all is read in rows, it becomes vectors: several at a time, then one, then one with idle
+lanes. `partial_results.py` adds them side by side, else each addition would wait for the last one,
+and adds up their lanes once. The C compiler would have each lane's result in memory, and add those
+one after another.
 
-    for j in 0 .. n:  # simd             if n >= 32: for j in 0 .. 32 (n / 32) step 32:
-      y[i] add= A[i, j] * x[j]     ->                   for l in 0 .. 32:  # vector
-                                                          y[i] add= A[i, j + l] * x[j + l]
-                                         for j in 32 (max(n, 0) / 32) .. n:  # simd: as above
+    for j in 0 .. n:  # simd             for j in 0 .. 32 (n / 32) step 32:
+      y[i] add= A[i, j] * x[j]     ->      for l in 0 .. 32: y[i] add= …       # vector
+                                         for j in 32 (n / 32) .. 8 (n / 8) step 8:
+                                           for l in 0 .. 8: y[i] add= …        # vector
+                                         for j in 8 (n / 8) .. n step 8:
+                                           for l in 0 .. n - j: y[i] add= …    # vector of 8 lanes
 
 Only declared reductions, whose reordering the proof has allowed.
 """
@@ -23,7 +27,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeGuard
 
-from polyc.loopnest.index import Compare, const, extremum, floordiv, stride, var, variables
+from polyc.loopnest.index import Affine, Compare, const, extremum, floordiv, stride, var, variables
 from polyc.loopnest.nodes import (
     Assign,
     Block,
@@ -39,7 +43,7 @@ from polyc.loopnest.nodes import (
 )
 from polyc.loopnest.substitute import substitute_block
 from polyc.printing.print_c import SUMS
-from polyc.scop.expr import Const
+from polyc.scop.expr import BOOL, Const
 from polyc.scop.scop import identity
 
 VECTORS = 4
@@ -60,21 +64,41 @@ def _sum(node: Node, names: Iterator[str], simd_bytes: int) -> Node:
     if not isinstance(assign, Assign) or node.body.locals or assign.reduction not in SUMS:
         return node
     moving = any(node.var in variables(index) for index in assign.target.index)
-    if moving or assign.dtype.kind != "f":
+    if moving or assign.dtype == BOOL:
         return node
     if not all(_in_rows(e.element, node.var) for e in walk_expr(assign.value) if _is_read(e)):
         return _reduced(node, assign, names)
-    picked = any(_is_read(e) and e.dynamic for e in walk_expr(assign.value))
-    size = (1 if picked else VECTORS) * max(1, simd_bytes // assign.widest)
-    trips = node.upper - node.lower
+    lanes = max(1, simd_bytes // assign.widest)
+    filled = _fill(node, lanes)
+    if any(_is_read(e) and e.dynamic for e in walk_expr(assign.value)):
+        rest = _reduced(replace(node, lower=filled), assign, names)
+        fits = Compare("ge", node.upper - node.lower - lanes)
+        return Block((If(fits, Block((_cut(node, node.lower, filled, lanes),))), rest))
+    several = _fill(node, VECTORS * lanes)
+    return Block(
+        (
+            _cut(node, node.lower, several, VECTORS * lanes),
+            _cut(node, several, filled, lanes),
+            _cut(node, filled, node.upper, lanes, node.upper - var(node.var)),
+        )
+    )
+
+
+def _fill(loop: For, size: int) -> Affine:
+    """Where the last of a loop's vectors of so many lanes ends that is full."""
     # The bounds of a loop that does not run may lie anywhere.
-    middle = node.lower + floordiv(extremum("max", (const(0), trips)), size) * size
-    lane = f"{node.var}_l"
-    moved = substitute_block(node.body, {node.var: var(node.var) + var(lane)})
-    vectors = For(lane, const(0), const(size), 1, moved, "vector")
-    whole = replace(node, upper=middle, step=size, body=Block((vectors,)), kind="sequential")
-    rest = _reduced(replace(node, lower=middle), assign, names)
-    return Block((If(Compare("ge", trips - size), Block((whole,))), rest))
+    trips = extremum("max", (const(0), loop.upper - loop.lower))
+    return loop.lower + floordiv(trips, size) * size
+
+
+def _cut(loop: For, start: Affine, stop: Affine, size: int, left: Affine | None = None) -> For:
+    """A part of a loop as vectors of so many lanes, or as one for the iterations that are left."""
+    lane = f"{loop.var}_l"
+    moved = substitute_block(loop.body, {loop.var: var(loop.var) + var(lane)})
+    upper, lanes = (const(size), 0) if left is None else (left, size)
+    vector = For(lane, const(0), upper, 1, moved, "vector", lanes=lanes)
+    body = Block((vector,))
+    return replace(loop, lower=start, upper=stop, step=size, body=body, kind="sequential")
 
 
 def _is_read(expr: LoopExpr) -> TypeGuard[Read]:

@@ -254,8 +254,17 @@ less than that, so that a statement may have a few.
 
 
 def calls_functions(expr: Expr) -> bool:
-    """Whether an expression has functions that are series of operations, which kernels inline."""
-    return any(isinstance(e, Call) and e.function in WEIGHTS for e in walk(expr))
+    """Whether an expression has functions of several operations, of which C compilers know no
+    vectors: series, and conversions of floats to whole numbers."""
+    return any(
+        e.function in WEIGHTS if isinstance(e, Call) else _truncates(e)
+        for e in walk(expr)
+        if isinstance(e, Call | Cast)
+    )
+
+
+def _truncates(cast: Cast[Expr]) -> bool:
+    return cast.dtype.kind in "iu" and cast.argument.dtype.kind == "f"
 
 
 def weight(expr: Expr) -> int:

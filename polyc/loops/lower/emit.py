@@ -330,6 +330,9 @@ def _as_float32(value: Expr) -> Expr | None:
 
 def floor_divide(left: Expr, right: Expr) -> Expr:
     """a // b of integers, rounded down: a / b truncates, and is one too many where signs differ."""
+    match right:
+        case Const(value=number) if number > 0 and int(number).bit_count() == 1:
+            return call("shr", left, Const(int(number).bit_length() - 1, right.dtype))
     differs = call("ne", call("mod", left, right), call("fmod", left, right))
     return call("sub", call("div", left, right), cast(differs, left.dtype))
 

@@ -22,6 +22,7 @@ import numpy as np
 from polyc.loops.lower.affine import Scope, affine, condition
 from polyc.loops.lower.emit import Emitter
 from polyc.loops.lower.extrema import operator_of, reduced_by
+from polyc.loops.lower.narrow import narrow
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
 from polyc.loops.read.infer import Types, infer
 from polyc.loops.read.sizes import Signature
@@ -260,6 +261,7 @@ class _Lowering:
         else:
             index = emitter.load_local(array, dtype).index
         value, reduction = self._value(at, emitter, dtype, guards)
+        value = narrow(value)
         domain = scope.domain.set_tuple_name(name)
         for k, iterator in enumerate(scope.iterators):
             domain = domain.set_dim_name(isl.dim_type.set, k, iterator)

@@ -28,11 +28,11 @@ from polyc.loops.schedule.direction import (
 )
 from polyc.loops.schedule.hyperplane import cut_at_hyperplane
 from polyc.loops.schedule.short import insert_short
-from polyc.scop.expr import Call, Cast, walk
+from polyc.scop.expr import BOOL, Call, Cast, walk
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul", "larger", "smaller")
-"""Reductions of floats that lanes share; the C compiler sees to those of integers itself."""
+"""Reductions that lanes share."""
 
 IN_LANES = 6
 """What a statement in lanes is worth beside how well its accesses run (`direction.SCORES`)."""
@@ -238,7 +238,7 @@ def _is_sum(statement: Statement, moves: Sequence[int] | None) -> bool:
     return (
         moves is not None
         and statement.reduction in SUMS
-        and statement.value.dtype.kind == "f"
+        and statement.value.dtype != BOOL
         and stride_along(statement.write, moves) == 0
     )
 
