@@ -28,26 +28,41 @@ def test_a_sum_gets_a_variable_that_lanes_have_each():
     assert end.value == Read(Element(local.name, ()), F64)
 
 
-def test_a_long_sum_of_a_row_is_added_in_several_vectors():
-    (block,) = accumulate(loop(Element("y", (var("c0"),))), 64).body
+def test_a_sum_of_a_row_is_added_in_several_vectors_in_one_and_in_what_is_left():
+    for dtype, lanes in ((F64, 8), (np.dtype(np.int32), 16)):
+        (block,) = accumulate(loop(Element("y", (var("c0"),)), dtype), 64).body
+        several, single, last = block.body
+        assert [one.step for one in block.body] == [4 * lanes, lanes, lanes]
+        assert {one.kind for one in block.body} == {"sequential"}
+        assert (several.lower, several.upper) == (const(0), single.lower)
+        assert (single.upper, last.upper) == (last.lower, var("size_n"))
+        for one, upper in ((several, const(4 * lanes)), (single, const(lanes))):
+            (vector,) = one.body.body
+            assert (vector.kind, vector.upper, vector.lanes) == ("vector", upper, 0)
+        (vector,) = last.body.body
+        assert (vector.upper, vector.lanes) == (var("size_n") - var("c1"), lanes)
+        (assign,) = vector.body.body
+        assert assign.value.element.index == (var("c1") + var(vector.var),)
+
+
+def test_of_what_data_picks_the_rest_is_left_to_the_c_compiler():
+    picked = Read(Element("x", (const(0),)), F64, ((0, Read(Element("at", (var("c1"),)), I64)),))
+    place = Element("y", (var("c0"),))
+    assign = Assign("S0", (var("c0"), var("c1")), place, picked, F64, "add")
+    body = Block((For("c1", const(0), var("size_n"), 1, Block((assign,)), "simd"),))
+    (block,) = accumulate(body, 64).body
     guarded, rest = block.body
     (rows,) = guarded.then.body
-    (vectors,) = rows.body.body
-    assert guarded.condition == Compare("ge", var("size_n") - 32)
-    assert (rows.step, rows.kind, rows.lower) == (32, "sequential", const(0))
-    assert (vectors.kind, vectors.upper) == ("vector", const(32))
-    (assign,) = vectors.body.body
-    assert assign.value.element.index == (var("c1") + var(vectors.var),)
-    (_, inside, _) = rest.body
-    assert inside.lower == rows.upper
-    assert inside.upper == var("size_n")
+    assert guarded.condition == Compare("ge", var("size_n") - 8)
+    assert rows.step == 8
+    assert rest.body[1].lower == rows.upper
 
 
 def test_what_is_no_such_sum_is_left_alone():
     place = Element("y", (var("c0"),))
     for block in (
         loop(Element("y", (var("c1"),))),  # moves with the loop
-        loop(place, I64),  # the C compiler sees to integers itself
+        loop(place, np.dtype(bool)),
         loop(place, kind="sequential"),
         loop(place, reduction="max"),
         loop(place, reduction=None),

@@ -120,3 +120,26 @@ def test_data_that_leaves_an_array_is_told_each_time():
     index[1] = 3
     gather(x, index, y)
     assert y.tolist() == [0, 3, 2]
+
+
+def test_calls_keep_the_memory_that_they_work_in():
+    @polyc.kernel
+    def sums(x, y):
+        n, m = x.shape
+        for i in range(n):
+            s = 0.0
+            for j in range(m):
+                s += x[i, j]
+            y[i] = s
+
+    x, y = np.ones((300, 5)), np.zeros(300)
+    sums(x, y)
+    (caller,) = sums._callers.values()
+    (arena,) = caller.usual.arenas.free
+    for _ in range(2):
+        sums(x.copy(), y)
+        assert [*map(id, caller.usual.arenas.free)] == [id(arena)]
+    sums(np.ones((900, 5)), np.zeros(900))  # a larger one takes its place
+    (other,) = caller.usual.arenas.free
+    assert len(other) > len(arena)
+    assert np.array_equal(y, np.full(300, 5.0))

@@ -85,7 +85,7 @@ def test_loops_that_carry_nothing_run_in_lanes():
 def test_sums_run_in_lanes():
     for n in (2, 5, 40, 70):
         check(atax, random(n, n + 3), random(n + 3), random(n + 3), random(n))
-    assert "#pragma omp simd reduction(+:rest_0)" in atax.source
+    assert "pc_loadn_f64x" in atax.source  # what is left of a row has idle lanes
     assert "pc_reduce_add_f64x" in atax.source
 
 

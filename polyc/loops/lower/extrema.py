@@ -24,12 +24,13 @@ from polyc.loops.read.syntax import (
     Element,
     Expression,
     Name,
+    Number,
     same_but_for_places,
     walk,
 )
 from polyc.loops.read.types import is_whole
 from polyc.scop.expr import Expr, call
-from polyc.scop.scop import Reduction
+from polyc.scop.scop import Reduction, identity
 
 FLOATS: dict[str, Reduction] = {"min": "smaller", "max": "larger"}
 WHOLE: dict[str, Reduction] = {"min": "min", "max": "max"}
@@ -64,13 +65,22 @@ def as_extremum(at: Expression) -> Apply | None:
     return None
 
 
-def reduced_by(target: Name | Element, at: Expression) -> tuple[str, Expression] | None:
-    """`min` or `max`, and the value, if what is assigned is that of the target and the value."""
+def reduced_by(
+    target: Name | Element, at: Expression, dtype: np.dtype
+) -> tuple[str, Expression] | None:
+    """`min` or `max`, and the value, if what is assigned is that of the target and the value.
+
+    max(top, a, b)   ->   max(-inf, a, b), where b counts as well if a is NaN
+    """
     found = as_extremum(at)
     if found is None or not same_but_for_places(found.arguments[0], target):
         return None
     rest = found.arguments[1:]
+    runtime = BY_NAME[found.function].runtime
+    if len(rest) > 1 and not is_whole(dtype):
+        nothing = identity(operator_of(runtime, dtype), dtype)
+        rest = (Number(float(nothing), found.place), *rest)
     value = rest[0] if len(rest) == 1 else replace(found, arguments=rest)
     if any(same_but_for_places(part, target) for part in walk(value)):
         return None
-    return BY_NAME[found.function].runtime, value
+    return runtime, value

@@ -325,7 +325,7 @@ class _Lowering:
         if at.operator:
             operator = REDUCTIONS.get(at.operator)
             return (operator, at.value) if operator else None
-        found = reduced_by(at.target, at.value)
+        found = reduced_by(at.target, at.value, dtype)
         if found is None or settle(self.types.of(at.value)) != dtype:
             return None
         return operator_of(found[0], dtype), found[1]

@@ -145,8 +145,8 @@ def _converted(value: Expr) -> Expr | None:
 
 def _short_cast(plain: Expr, inner: _Found) -> Expr:
     """A conversion without the way through 64 bits, if 32 hold what is converted."""
-    short = inner.value.dtype == INT64 and inner.fits
-    return cast(inner.short, plain.dtype) if short else plain
+    made = isinstance(inner.value, Const | Cast) and inner.value.dtype == INT64
+    return cast(inner.short, plain.dtype) if made and inner.fits else plain
 
 
 def _clip(end: float, bounds: Bounds) -> float:

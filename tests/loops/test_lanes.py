@@ -1,0 +1,122 @@
+"""What runs in lanes, and along which loop: by what memory and arithmetic cost."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import polyc
+from bench.polybench.everyday import grey, nearest
+from tests.loops.against_python import check
+
+RNG = np.random.default_rng(3)
+
+
+def random(*shape: int) -> np.ndarray:
+    return RNG.random(shape)
+
+
+def loops_in_lanes(kernel) -> list[str]:
+    """The bodies of loops that the C compiler cuts into vectors."""
+    return re.findall(r"#pragma omp simd\n *for [^\n]*\{\n(.*?)\n *\}\n", kernel.source, re.DOTALL)
+
+
+@polyc.kernel
+def embed(ids, table, out):
+    n, k = ids.shape
+    for i in range(n):
+        for d in range(table.shape[1]):
+            s = 0.0
+            for j in range(k):
+                s += table[ids[i, j], d]
+            out[i, d] = s / k
+
+
+@polyc.kernel
+def turn(q, cos, sin, out):
+    n, heads, d = q.shape
+    for i in range(n):
+        for h in range(heads):
+            for k in range(d // 2):
+                out[i, h, 2 * k] = q[i, h, 2 * k] * cos[i, k] - q[i, h, 2 * k + 1] * sin[i, k]
+                out[i, h, 2 * k + 1] = q[i, h, 2 * k] * sin[i, k] + q[i, h, 2 * k + 1] * cos[i, k]
+
+
+@polyc.kernel
+def gates(x, w, b, h):
+    for j in range(len(h)):
+        update = b[0, j]
+        new = b[1, j]
+        for e in range(len(x)):
+            update += w[0, j, e] * x[e]
+            new += w[1, j, e] * x[e]
+        h[j] = h[j] / (1.0 + math.exp(-update)) + math.tanh(new)
+
+
+@polyc.kernel
+def picked_sums(values, columns, x, y):
+    n, k = values.shape
+    for i in range(n):
+        s = 0.0
+        for j in range(k):
+            s += values[i, j] * x[columns[i, j]]
+        y[i] = s
+
+
+@polyc.kernel
+def count_bytes(a, out):
+    n, m = a.shape
+    for i in range(n):
+        s = 0
+        for j in range(m):
+            s += int(a[i, j])
+        out[i] = s
+
+
+def test_rows_that_data_picks_are_walked_in_lanes():
+    for n, k, width in ((1, 1, 1), (3, 5, 20), (4, 2, 67)):
+        ids = RNG.integers(-9, 9, (n, k))
+        check(embed, ids, random(9, width), np.zeros((n, width)))
+    assert "pc_load_f64x" in embed.source
+
+
+def test_what_data_picks_is_added_in_lanes():
+    for n, k in ((1, 1), (3, 7), (4, 8), (2, 41)):
+        columns = RNG.integers(0, 50, (n, k))
+        check(picked_sums, random(n, k), columns, random(50), np.zeros(n))
+    with pytest.raises(polyc.errors.RuntimeFailure):
+        picked_sums(random(2, 8), np.full((2, 8), 50), random(50), np.zeros(2))
+
+
+def test_the_even_and_the_odd_elements_of_a_row_are_written_by_one_loop():
+    for shape in ((1, 1, 2), (3, 2, 34), (2, 3, 7)):
+        n, _, d = shape
+        check(turn, random(*shape), random(n, d // 2), random(n, d // 2), np.zeros(shape))
+    (body,) = loops_in_lanes(turn)
+    assert body.count("out_[") == 2
+
+
+def test_the_loops_that_run_most_decide_along_which_lanes_run():
+    for n, m in ((1, 1), (5, 33), (40, 70)):
+        check(gates, random(m), random(2, n, m) - 0.5, random(2, n), random(n))
+    assert gates.source.count("pc_reduce_add_f64x") == 2
+
+
+def test_the_best_of_each_row_is_found_in_lanes():
+    for n, m in ((1, 1), (9, 5), (70, 30), (33, 70)):
+        check(nearest, random(n, 16), random(m, 16), np.zeros(n, np.int64))
+    assert any("which_local" in body and "if_1_local" in body for body in loops_in_lanes(nearest))
+
+
+def test_arithmetic_pays_for_loads_that_lie_apart():
+    check(grey, RNG.integers(0, 256, (5, 21, 3)).astype(np.uint8), np.zeros((5, 21)))
+    assert loops_in_lanes(grey)
+
+
+def test_whole_numbers_are_added_in_lanes():
+    for n, m in ((1, 1), (3, 9), (2, 300)):
+        check(count_bytes, RNG.integers(0, 256, (n, m)).astype(np.uint8), np.zeros(n, np.int64))
+    assert "pc_reduce_add_i64x" in count_bytes.source
