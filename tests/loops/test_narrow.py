@@ -213,3 +213,79 @@ def _with(function, divisor):
     """A function whose global `DIVISOR` is a number."""
     function.__globals__["DIVISOR"] = divisor
     return function
+
+
+@polyc.kernel
+def box(a, out):
+    n, m = a.shape
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            s = 0
+            for u in range(-1, 2):
+                for v in range(-1, 2):
+                    s += int(a[i + u, j + v])
+            out[i, j] = s // 9
+
+
+@polyc.kernel
+def differences(a, b, out):
+    n, m = out.shape
+    for y in range(n):
+        for x in range(m):
+            s = 0
+            for i in range(8):
+                for j in range(8):
+                    d = abs(int(a[i, j]) - int(b[y + i, x + j]))
+                    s += d * d
+            out[y, x] = s
+
+
+@polyc.kernel
+def rows(a, out):
+    n, m = a.shape
+    for i in range(n):
+        s = 0
+        for j in range(m):
+            s += int(a[i, j])
+        out[i] = s
+
+
+@polyc.kernel
+def powers(a, out):
+    for i in range(len(a)):
+        p = 1
+        for _ in range(5):
+            p = p * int(a[i])
+        out[i] = p
+
+
+@polyc.kernel
+def far(a, t, out):
+    for i in range(len(a)):
+        out[i] = 200 if a[i] > t else (7 if a[i] == t else 0)
+
+
+def test_a_local_that_so_many_are_added_to_has_32_bits():
+    a = RNG.integers(0, 256, (9, 40)).astype(np.uint8)
+    check(box, a, np.zeros_like(a))
+    check(differences, a[:8, :8].copy(), a, np.zeros((2, 33), np.int32))
+    for kernel in (box, differences):
+        assert "i32 s" in kernel.source or "i32x" in kernel.source
+        assert "i64x" not in kernel.source
+
+
+def test_a_local_that_may_hold_more_keeps_64_bits():
+    a = np.full((2, 70_000), 2**15 - 1, np.int16)
+    out = np.zeros(2, np.int64)
+    rows(a, out)
+    np.testing.assert_array_equal(out, a.sum(1, dtype=np.int64))
+    assert out[0] > 2**31
+    check(powers, np.arange(-120, 120, dtype=np.int8), np.zeros(240, np.int64))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32])
+def test_a_size_is_compared_as_it_is(dtype):
+    info = np.iinfo(dtype)
+    a = np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max], dtype)
+    for t in (info.min - 1, info.min, 0, 1, info.max, info.max + 1, 2**33, -(2**33), 2**32):
+        check(far, a, t, np.zeros(6, np.int64))

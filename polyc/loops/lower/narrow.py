@@ -13,18 +13,22 @@ multiplied, since both wrap.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
+from polyc.poly.affine import coefficients
 from polyc.scop.expr import (
     BOOL,
     INT64,
+    ORDERED,
     Call,
     Cast,
     Const,
     Expr,
+    Index,
     Load,
     call,
     cast,
@@ -39,6 +43,11 @@ Bounds = tuple[float, float]
 
 ANY: Bounds = (-math.inf, math.inf)
 
+Known = Mapping[str, Bounds]
+"""What is known of the elements of arrays, by name, besides their types."""
+
+NOTHING: Known = MappingProxyType({})
+
 WRAPPING = frozenset({"add", "sub", "mul", "neg", "bitand", "bitor", "bitxor", "bitnot"})
 """Functions the lowest bits of whose results follow from as many bits of their arguments."""
 
@@ -47,9 +56,19 @@ EXACT |= WRAPPING | {"larger", "smaller", "max", "min"}
 """Functions that give the same number in 32 bits if these hold the arguments and the result."""
 
 
-def narrow(value: Expr) -> Expr:
+def narrow(value: Expr, known: Known = NOTHING) -> Expr:
     """The value of a statement, by operations on fewer bits where they give the same."""
-    return _narrow(value).value
+    return _narrow(value, known).value
+
+
+def bounds_of(value: Expr, known: Known = NOTHING) -> Bounds:
+    """Between which numbers a value lies."""
+    return _narrow(value, known).bounds
+
+
+def fits(bounds: Bounds) -> bool:
+    """Whether 32 bits hold all whole numbers between some bounds."""
+    return _inside(bounds, _bounds_of(INT32))
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,7 @@ class _Found:
     @property
     def fits(self) -> bool:
         """Whether 32 bits hold all of its values."""
-        return _inside(self.bounds, _bounds_of(INT32))
+        return fits(self.bounds)
 
     @property
     def short(self) -> Expr:
@@ -88,22 +107,24 @@ def _bounds_of(dtype: np.dtype) -> Bounds:
     return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else ANY
 
 
-def _narrow(value: Expr) -> _Found:
+def _narrow(value: Expr, known: Known) -> _Found:
     match value:
         case Const(value=number, dtype=dtype) if dtype.kind in "iuf" and math.isfinite(number):
             return _Found(value, (number, number))
         case Cast():
-            return _narrow_cast(value)
+            return _narrow_cast(value, known)
         case Call():
-            return _narrow_call(value)
+            return _narrow_call(value, known)
         case _:
-            parts = tuple(_narrow(child).value for child in children(value))
-            value = with_children(value, parts)
-            return _Found(value, _bounds_of(value.dtype), value.dtype.kind == "f")
+            parts = tuple(_narrow(child, known).value for child in children(value))
+            value, bounds = with_children(value, parts), _bounds_of(value.dtype)
+            if isinstance(value, Load):
+                bounds = known.get(value.array, bounds)
+            return _Found(value, bounds, value.dtype.kind == "f")
 
 
-def _narrow_cast(value: Cast[Expr]) -> _Found:
-    inner, dtype = _narrow(value.argument), value.dtype
+def _narrow_cast(value: Cast[Expr], known: Known) -> _Found:
+    inner, dtype = _narrow(value.argument, known), value.dtype
     plain, own = with_children(value, (inner.value,)), _bounds_of(dtype)
     match inner.value.dtype.kind, dtype.kind:
         case "f", "i" | "u":
@@ -153,10 +174,12 @@ def _clip(end: float, bounds: Bounds) -> float:
     return math.trunc(min(max(end, bounds[0]), bounds[1]))
 
 
-def _narrow_call(value: Call[Expr]) -> _Found:
-    found = [_narrow(argument) for argument in value.arguments]
+def _narrow_call(value: Call[Expr], known: Known) -> _Found:
+    found = [_narrow(argument, known) for argument in value.arguments]
     plain = with_children(value, tuple(f.value for f in found))
     tests, numbers = (found[:1], found[1:]) if value.function == "select" else ([], found)
+    if value.function in ORDERED:
+        numbers = _clamp_sizes(numbers)
     bounds = _result(value, numbers)
     certain = value.function in EXACT and not any(f.may_be_nan for f in numbers)
     may_be_nan = value.dtype.kind == "f" and not certain
@@ -165,9 +188,35 @@ def _narrow_call(value: Call[Expr]) -> _Found:
     short = (*(f.value for f in tests), *(f.short for f in numbers))
     if value.dtype == BOOL:
         return _Found(call(value.function, *short, dtype=BOOL), bounds)
-    if value.function in EXACT and _inside(bounds, _bounds_of(INT32)):
+    if value.function in EXACT and fits(bounds):
         return _Found(cast(call(value.function, *short), INT64), bounds)
     return _Found(plain, bounds)
+
+
+def _clamp_sizes(numbers: Sequence[_Found]) -> list[_Found]:
+    """What is compared, with sizes no further away than they need be.
+
+    a[i] > t, where a[i] is 0 to 255   ->   a[i] > min(max(t, -1), 256)
+    """
+    one, other = numbers
+    if one.fits == other.fits or INT64 not in (one.value.dtype, other.value.dtype):
+        return [*numbers]
+    (least, most) = (one if one.fits else other).bounds
+    ends = least - 1, most + 1
+    if not fits(ends):
+        return [*numbers]
+    return [_clamp(n, ends) if not n.fits and _is_size(n.value) else n for n in numbers]
+
+
+def _is_size(value: Expr) -> bool:
+    """Whether a value is the same in all iterations, which compute it once."""
+    return isinstance(value, Index) and value.dtype == INT64 and not any(coefficients(value.value))
+
+
+def _clamp(number: _Found, ends: Bounds) -> _Found:
+    least, most = (Const(int(end), INT64) for end in ends)
+    value = call("min", call("max", number.value, least), most)
+    return _Found(cast(cast(value, INT32), INT64), ends)
 
 
 def _result(value: Call[Expr], arguments: Sequence[_Found]) -> Bounds:

@@ -34,6 +34,7 @@ from polyc.loopnest.nodes import Block, Kernel
 from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
 from polyc.loops.lower.lower import Lowered, Requirement, lower
+from polyc.loops.lower.narrow_locals import narrow_locals
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
@@ -97,7 +98,7 @@ def compile_loops(
     with assume(signature.sizes):
         # 1. statements and their original order
         with trace.step("lower"):
-            lowered = lower(function, signature)
+            lowered = narrow_locals(lower(function, signature), signature)
             scop = lowered.scop
             trace.dump("scop", scop)
             check_busy(function, scop)
@@ -105,7 +106,8 @@ def compile_loops(
             check_initialised(lowered, dependences.uninitialised)
             requirements = lowered.requirements
             if usual:
-                lowered = lower(function, signature, usual_sizes(lowered, signature))
+                sizes = usual_sizes(lowered, signature)
+                lowered = narrow_locals(lower(function, signature, sizes), signature)
                 scop = lowered.scop
 
         # 2. the order in which they are executed, and where locals are kept

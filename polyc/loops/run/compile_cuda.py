@@ -26,6 +26,7 @@ from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.loopnest.nodes import Kernel
 from polyc.loops.lower.lower import Lowered, lower
+from polyc.loops.lower.narrow_locals import narrow_locals
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature, admits, leaves
 from polyc.loops.read.syntax import Function
@@ -128,7 +129,7 @@ def compile_for_cuda(
     with assume(()):
         # 1. statements and their original order
         with trace.step("lower"):
-            lowered = lower(front.function, signature)
+            lowered = narrow_locals(lower(front.function, signature), signature)
             trace.dump("scop", lowered.scop)
             if not lowered.scop.statements:
                 return None
