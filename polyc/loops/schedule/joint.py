@@ -62,7 +62,7 @@ def _join(
         found = _find(node, k, statements, validity)
         if found is not None:
             tiles = found.function.scale_down_val(isl.Val(ROWS)).floor()
-            band = _alone(node, k).insert_partial_schedule(joined([tiles]))
+            band = alone(node, k).insert_partial_schedule(joined([tiles]))
             if found.later is not None:
                 others = band.child(0).order_before(found.later)
                 band = others.ancestor(others.get_tree_depth() - band.get_tree_depth())
@@ -70,7 +70,7 @@ def _join(
     return node
 
 
-def _alone(node: isl.ScheduleNode, first: int) -> isl.ScheduleNode:
+def alone(node: isl.ScheduleNode, first: int) -> isl.ScheduleNode:
     """The subtree of two neighbours, after what precedes them and before what follows."""
     filters = [node.child(k).filter_get_filter() for k in range(node.n_children())]
     before, pair = filters[:first], filters[first : first + 2]
@@ -108,7 +108,7 @@ def _find(
 ) -> Joint | None:
     """What two neighbours share, if they do."""
     places = [node.child(k).child(0) for k in (first, first + 1)]
-    if any(not _is_innermost(place) for place in places):
+    if any(not is_innermost(place) for place in places):
         return None
     one, other = (Band.of(place, validity) for place in places)
     if not (one.is_permutable and other.is_permutable):
@@ -120,17 +120,17 @@ def _find(
     for a, b in product(one.order, other.order):
         f, g = one.functions[a], other.functions[b]
         for met in _meeting(one, a, other, statements):
-            ahead = _distance(f, met, g)
+            ahead = distance(f, met, g)
             if ahead is None:
                 continue
-            function = f.union_add(g.sub(_constant(g, ahead)))
+            function = f.union_add(g.sub(constant(g, ahead)))
             if not falls(function, pairs):
                 swap = pairs.is_empty() and other.coincident[b] and not one.coincident[a]
                 return Joint(function, domains[1].universe() if swap else None)
     return None
 
 
-def _distance(f: isl.UnionPwAff, met: isl.UnionMap, g: isl.UnionPwAff) -> int | None:
+def distance(f: isl.UnionPwAff, met: isl.UnionMap, g: isl.UnionPwAff) -> int | None:
     """g - f, where that is the same for all pairs of instances; None if it is not."""
     values = as_map([f]).reverse().apply_range(met).apply_range(as_map([g]))
     if values.is_empty():
@@ -140,12 +140,12 @@ def _distance(f: isl.UnionPwAff, met: isl.UnionMap, g: isl.UnionPwAff) -> int | 
     return int(some.to_python()) if apart.is_subset(isl.Set(f"{{ [{some}] }}")) else None
 
 
-def _constant(function: isl.UnionPwAff, value: int) -> isl.UnionPwAff:
+def constant(function: isl.UnionPwAff, value: int) -> isl.UnionPwAff:
     """A constant on the domain of a function."""
     return isl.UnionPwAff.val_on_domain(function.domain(), isl.Val(value))
 
 
-def _is_innermost(node: isl.ScheduleNode) -> bool:
+def is_innermost(node: isl.ScheduleNode) -> bool:
     """Whether a node is a band with no other below it."""
     return node.get_type() == BAND and not has_band(node.child(0))
 

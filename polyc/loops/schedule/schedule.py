@@ -21,6 +21,7 @@ from polyc.analysis.dependences import Dependences, compute_dependences, maps
 from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.order import innermost_bodies, original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
+from polyc.loops.schedule.attach import attach_beginnings
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order
 from polyc.loops.schedule.strips import cut_at_functions
@@ -87,6 +88,7 @@ def schedule_by_isl(
     found = _ask_isl(lowered, dependences, order, most) if most else NO_SCHEDULE
     if isinstance(found, str):
         return keep_order(lowered, dependences, target, found)
+    found = attach_beginnings(found, order.intersect_params(lowered.sizes))
     return _shaped(lowered, dependences, target, found, "isl's scheduler", ())
 
 
