@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.everyday import nearest
 from polyc.errors import ShapeError
 
 
@@ -123,23 +124,23 @@ def test_data_that_leaves_an_array_is_told_each_time():
 
 
 def test_calls_keep_the_memory_that_they_work_in():
-    @polyc.kernel
-    def sums(x, y):
-        n, m = x.shape
-        for i in range(n):
-            s = 0.0
-            for j in range(m):
-                s += x[i, j]
-            y[i] = s
+    kernel = polyc.kernel(nearest.python)
+    rng = np.random.default_rng(1)
 
-    x, y = np.ones((300, 5)), np.zeros(300)
-    sums(x, y)
-    (caller,) = sums._callers.values()
+    def call(n):
+        a, b, near = rng.random((n, 16)), rng.random((30, 16)), np.zeros(n, np.int64)
+        kernel(a, b, near)
+        distances = ((a[:, None] - b[None]) ** 2).sum(2)
+        np.testing.assert_array_equal(near, distances.argmin(1))
+
+    call(300)
+    (caller,) = kernel._callers.values()
     (arena,) = caller.usual.arenas.free
     for _ in range(2):
-        sums(x.copy(), y)
+        call(300)
         assert [*map(id, caller.usual.arenas.free)] == [id(arena)]
-    sums(np.ones((900, 5)), np.zeros(900))  # a larger one takes its place
+    call(900)  # a larger one takes its place
     (other,) = caller.usual.arenas.free
     assert len(other) > len(arena)
-    assert np.array_equal(y, np.full(300, 5.0))
+    call(300)
+    assert [*map(id, caller.usual.arenas.free)] == [id(other)]
