@@ -76,23 +76,33 @@ PC_INLINE PC_TO NAME(PC_FROM a)
 #define STAGE_BITS TO_BITS
 #endif
 
-/* Bytes to 32 bits in one step: gcc takes two where each is a factor of two (polyc.h), and four for
-   eight of them to 16 bits. */
+/* Bytes to more bits in one step: gcc takes one for each factor of two (polyc.h), and four for eight
+   of them to 16 bits. */
 #if FROM_BITS == 8 && (FROM_KIND == PC_SIGNED || FROM_KIND == PC_UNSIGNED) && !defined __clang__
 #if FROM_KIND == PC_UNSIGNED
-#define EXTEND(v) PC_PASTE(__builtin_ia32_pmovzxbd, v)
+#define EXTEND(to) PC_PASTE(__builtin_ia32_pmovzxb, to)
 #else
-#define EXTEND(v) PC_PASTE(__builtin_ia32_pmovsxbd, v)
+#define EXTEND(to) PC_PASTE(__builtin_ia32_pmovsxb, to)
 #endif
+#define WIDENED \
+    typedef char bytes __attribute__((vector_size(16))); \
+    typedef i64 pair __attribute__((vector_size(16), unused)); \
+    typedef i32 quad __attribute__((vector_size(16), unused)); \
+    typedef long long most __attribute__((vector_size(64), unused));
+#define FIRST_8(a) (bytes)(pair){(i64)(a), 0}
+#define FIRST_4(a) (bytes)(quad){(i32)(a), 0, 0, 0}
 #if PC_LANES == 16 && defined __AVX512F__
-#define WIDEN(a) EXTEND(512_mask)((bytes)(a), (i32x16){0}, 0xffff)
+#define WIDEN(a) EXTEND(d512_mask)((bytes)(a), (i32x16){0}, 0xffff)
 #elif PC_LANES == 8 && defined __AVX2__
-#define WIDEN(a) EXTEND(256)((bytes)(pair){(i64)(a), 0})
-#if FROM_KIND == PC_UNSIGNED
-#define WIDEN_TWICE(a) __builtin_ia32_pmovzxbw128((bytes)(pair){(i64)(a), 0})
-#else
-#define WIDEN_TWICE(a) __builtin_ia32_pmovsxbw128((bytes)(pair){(i64)(a), 0})
+#define WIDEN(a) EXTEND(d256)(FIRST_8(a))
+#define WIDEN_TWICE(a) EXTEND(w128)(FIRST_8(a))
+#elif PC_LANES == 4 && defined __SSE4_1__
+#define WIDEN(a) EXTEND(d128)(FIRST_4(a))
 #endif
+#if PC_LANES == 8 && defined __AVX512F__
+#define WIDEN_MOST(a) EXTEND(q512_mask)(FIRST_8(a), (most){0}, 0xff)
+#elif PC_LANES == 4 && defined __AVX2__
+#define WIDEN_MOST(a) EXTEND(q256)(FIRST_4(a))
 #endif
 #endif
 
@@ -161,16 +171,16 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
     r |= (S)RESIZE(i, FROM_BITS, STAGE_BITS, a <= least) & (STAGE)SMALLEST;
     return (OF(PC_TO))RESIZE(i, STAGE_BITS, TO_BITS, r);
 #elif defined WIDEN && TO_KIND == PC_FLOAT
-    typedef char bytes __attribute__((vector_size(16)));
-    typedef i64 pair __attribute__((vector_size(16), unused));
+    WIDENED
     return CONVERT(WIDEN(a), PC_TO);
 #elif defined WIDEN && TO_BITS == 32
-    typedef char bytes __attribute__((vector_size(16)));
-    typedef i64 pair __attribute__((vector_size(16), unused));
+    WIDENED
     return (OF(PC_TO))WIDEN(a);
+#elif defined WIDEN_MOST && TO_BITS == 64
+    WIDENED
+    return (OF(PC_TO))WIDEN_MOST(a);
 #elif defined WIDEN_TWICE && TO_BITS == 16
-    typedef char bytes __attribute__((vector_size(16)));
-    typedef i64 pair __attribute__((vector_size(16), unused));
+    WIDENED
     return (OF(PC_TO))WIDEN_TWICE(a);
 #elif TO_KIND == PC_FLOAT && FROM_BITS < 32
     return CONVERT((OF(i32))RESIZE(EXTENSION, FROM_BITS, 32, a), PC_TO);
@@ -183,8 +193,12 @@ PC_INLINE OF(PC_TO) PC_PASTE3(NAME, x, PC_LANES)(OF(PC_FROM) a)
 
 #endif
 
+#undef WIDEN_MOST
 #undef WIDEN_TWICE
 #undef WIDEN
+#undef FIRST_4
+#undef FIRST_8
+#undef WIDENED
 #undef EXTEND
 #undef PACK
 #undef CLIP

@@ -259,7 +259,15 @@ PC_INLINE V FN(bitor)(V a, V b) { return a | b; }
 PC_INLINE V FN(bitxor)(V a, V b) { return a ^ b; }
 PC_INLINE V FN(bitnot)(V a) { return ~a; }
 PC_INLINE V FN(sign)(V a) { return (V)((a < 0) - (a > 0)); }
-LANEWISE_1(abs)
+#if KIND == PC_SIGNED
+PC_INLINE V FN(abs)(V a)
+{
+    const V sign = a >> (BITS - 1); /* -1 where a is negative: ~a + 1 is -a */
+    return (V)(((U)a ^ (U)sign) - (U)sign);
+}
+#else
+PC_INLINE V FN(abs)(V a) { return a; }
+#endif
 LANEWISE_2(min)
 LANEWISE_2(max)
 #if BITS > 8

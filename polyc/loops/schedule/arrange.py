@@ -20,9 +20,11 @@ from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.direction import stride_along
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
+from polyc.scop.scop import Scop
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,10 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     best = _promote(lowered, strategy.best(lowered, dependences))
     if best.plan.boxed:
         return best
+    rows = [] if _goes_down_columns(lowered.bare) else best.rows(1)
     found = {
         "all values of {} in memory": best.matrices,
-        "rows of {}, for which strips have registers": best.rows(1),
+        "rows of {}, for which strips have registers": rows,
         "{} out of lanes": best.plan.alone,
     }
     reason = next((f"it keeps {how.format(', '.join(n))}" for how, n in found.items() if n), "")
@@ -150,6 +153,21 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     return (
         as_written if in_registers and len(as_written.plan.alone) <= len(best.plan.alone) else best
     )
+
+
+def _goes_down_columns(scop: Scop) -> bool:
+    """Whether the innermost loops, as they are written, go through a matrix row by row.
+
+    y[j] += a[i, j] * x[i]   in a loop over i: rows of y in the L1 cache cost less than strips of a
+    """
+    depth = max(len(s.iterators) for s in scop.statements)
+    for s in scop.statements:
+        along = tuple(int(k == depth - 1) for k in range(len(s.iterators)))
+        if len(s.iterators) == depth and any(
+            not load.dynamic and stride_along(load.index, along) is None for load in s.loads
+        ):
+            return True
+    return False
 
 
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
