@@ -136,7 +136,7 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     best = _promote(lowered, strategy.best(lowered, dependences))
     if best.plan.boxed:
         return best
-    rows = [] if _goes_down_columns(lowered.bare) else best.rows(1)
+    rows = [] if _adds_up_columns(lowered.bare) else best.rows(1)
     found = {
         "all values of {} in memory": best.matrices,
         "rows of {}, for which strips have registers": rows,
@@ -155,19 +155,19 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     )
 
 
-def _goes_down_columns(scop: Scop) -> bool:
-    """Whether the innermost loops, as they are written, go through a matrix row by row.
+def _adds_up_columns(scop: Scop) -> bool:
+    """Whether the innermost loops, as they are written, do nothing but add up columns.
 
     y[j] += a[i, j] * x[i]   in a loop over i: rows of y in the L1 cache cost less than strips of a
     """
     depth = max(len(s.iterators) for s in scop.statements)
-    for s in scop.statements:
-        along = tuple(int(k == depth - 1) for k in range(len(s.iterators)))
-        if len(s.iterators) == depth and any(
-            not load.dynamic and stride_along(load.index, along) is None for load in s.loads
-        ):
-            return True
-    return False
+    inmost = [s for s in scop.statements if len(s.iterators) == depth]
+    along = tuple(int(k == depth - 1) for k in range(depth))
+    return all(s.reduction for s in inmost) and any(
+        not load.dynamic and stride_along(load.index, along) is None
+        for s in inmost
+        for load in s.loads
+    )
 
 
 def _promote(lowered: Lowered, plan: LoopSchedule) -> Arranged:
