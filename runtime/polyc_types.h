@@ -105,15 +105,10 @@ typedef u8 b8; /* 0 or 1 */
 #define PC_BITS_i2 8
 #define PC_BITS_u2 8
 
-/* Sets *status, which threads share: all write the same value. */
-PC_INLINE void pc_raise(int *status)
-{
-#ifdef __CUDA_ARCH__
-    *(volatile int *)status = 1;
-#else
-    *(volatile int *)status = 1;
-#endif
-}
+/* Sets *status, which threads share: all write the same value, and nobody reads it before they have
+   met. An atomic store would be the C standard's way to say so, but gcc takes one to change all
+   memory, and would read again behind it what a loop has read before. */
+PC_INLINE void pc_raise(int *status) { *(volatile int *)status = 1; }
 
 /* The index that ONNX means by i along a dimension of the given extent: negative ones count from the
    end. One that is out of range sets *status, which the driver turns into an error after the call,

@@ -17,7 +17,7 @@ from bench.polybench.problem import Problem, by_size
 Data = dict[str, Any]
 
 
-def _random(*shape: int) -> np.ndarray:
+def random(*shape: int) -> np.ndarray:
     return np.random.default_rng(7).random(shape)
 
 
@@ -36,7 +36,7 @@ def moving_average(x, y, w):
 
 
 def moving_average_data(n: int) -> Data:
-    return {"x": _random(5 * n + 5, 20), "y": np.zeros((5 * n + 5, 20)), "w": 5}
+    return {"x": random(5 * n + 5, 20), "y": np.zeros((5 * n + 5, 20)), "w": 5}
 
 
 @polyc.kernel
@@ -50,7 +50,7 @@ def autocorrelation(x, c):
 
 
 def autocorrelation_data(n: int) -> Data:
-    return {"x": _random(4 * n), "c": np.zeros(n // 4 + 1)}
+    return {"x": random(4 * n), "c": np.zeros(n // 4 + 1)}
 
 
 @polyc.kernel
@@ -71,8 +71,8 @@ def smooth(image, rows, out, w):
 
 
 def smooth_data(n: int) -> Data:
-    image = _random(n + 4, n + 5)
-    return {"image": image, "rows": 0 * image, "out": 0 * image, "w": _random(5)}
+    image = random(n + 4, n + 5)
+    return {"image": image, "rows": 0 * image, "out": 0 * image, "w": random(5)}
 
 
 @polyc.kernel
@@ -88,7 +88,7 @@ def erode(image, out):
 
 
 def erode_data(n: int) -> Data:
-    image = _random(n + 2, n + 3)
+    image = random(n + 2, n + 3)
     return {"image": image, "out": 0 * image}
 
 
@@ -108,7 +108,7 @@ def integral(image, table):
 
 
 def integral_data(n: int) -> Data:
-    image = (256 * _random(n, n + 1)).astype(np.uint8)
+    image = (256 * random(n, n + 1)).astype(np.uint8)
     return {"image": image, "table": np.zeros((n, n + 1), np.int32)}
 
 
@@ -122,7 +122,7 @@ def grey(colours, out):
 
 
 def grey_data(n: int) -> Data:
-    colours = (256 * _random(n, n + 1, 3)).astype(np.uint8)
+    colours = (256 * random(n, n + 1, 3)).astype(np.uint8)
     return {"colours": colours, "out": np.zeros((n, n + 1))}
 
 
@@ -146,7 +146,7 @@ def viterbi(steps, emitted, score, back):
 
 
 def viterbi_data(n: int) -> Data:
-    steps, emitted = _random(n, n), _random(n + 1, n)
+    steps, emitted = random(n, n), random(n + 1, n)
     return {
         "steps": steps,
         "emitted": emitted,
@@ -171,8 +171,8 @@ def forward(A, B, alpha):
 
 
 def forward_data(n: int) -> Data:
-    B = _random(n + 1, n)
-    return {"A": _random(n, n), "B": B, "alpha": B.copy()}
+    B = random(n + 1, n)
+    return {"A": random(n, n), "B": B, "alpha": B.copy()}
 
 
 @polyc.kernel
@@ -184,7 +184,7 @@ def smith_waterman(a, b, H):
 
 
 def smith_waterman_data(n: int) -> Data:
-    a, b = ((4 * _random(n + k)[k:]).astype(np.int8) for k in (0, 1))
+    a, b = ((4 * random(n + k)[k:]).astype(np.int8) for k in (0, 1))
     return {"a": a, "b": b, "H": np.zeros((n + 1, n + 1), np.int32)}
 
 
@@ -212,7 +212,7 @@ def attract(x, mass, force):
 
 
 def attract_data(n: int) -> Data:
-    return {"x": _random(n, 3), "mass": _random(n), "force": np.zeros((n, 3))}
+    return {"x": random(n, 3), "mass": random(n), "force": np.zeros((n, 3))}
 
 
 @polyc.kernel
@@ -252,8 +252,8 @@ def equilibrium(f, w, c, u, feq):
 
 
 def equilibrium_data(n: int) -> Data:
-    f = _random(9, n, n)
-    return {"f": f, "w": _random(9), "c": _random(9, 2), "u": _random(2, n, n), "feq": 0 * f}
+    f = random(9, n, n)
+    return {"f": f, "w": random(9), "c": random(9, 2), "u": random(2, n, n), "feq": 0 * f}
 
 
 @polyc.kernel
@@ -267,7 +267,7 @@ def options(price, strike, years, rate, spread, value):
 
 
 def options_data(n: int) -> Data:
-    given = {name: 1 + _random(n) for name in ("price", "strike", "years")}
+    given = {name: 1 + random(n) for name in ("price", "strike", "years")}
     return {**given, "rate": 0.02, "spread": 0.3, "value": np.zeros(n)}
 
 
@@ -286,7 +286,7 @@ def distances(a, b, d):
 
 
 def distances_data(n: int) -> Data:
-    return {"a": _random(n, 32), "b": 1 - _random(n, 32), "d": np.zeros((n, n))}
+    return {"a": random(n, 32), "b": 1 - random(n, 32), "d": np.zeros((n, n))}
 
 
 @polyc.kernel
@@ -306,7 +306,7 @@ def nearest(a, b, near):
 
 
 def nearest_data(n: int) -> Data:
-    return {"a": _random(n, 16), "b": 1 - _random(30, 16), "near": np.zeros(n, np.int64)}
+    return {"a": random(n, 16), "b": 1 - random(30, 16), "near": np.zeros(n, np.int64)}
 
 
 @polyc.kernel
@@ -326,9 +326,9 @@ def convolve(x, w, b, y):
 
 def convolve_data(n: int) -> Data:
     return {
-        "x": _random(2, 3, n + 2, n + 2) - 0.5,
-        "w": _random(16, 3, 3, 3) - 0.5,
-        "b": _random(16),
+        "x": random(2, 3, n + 2, n + 2) - 0.5,
+        "w": random(16, 3, 3, 3) - 0.5,
+        "b": random(16),
         "y": np.zeros((2, 16, n, n)),
     }
 
@@ -356,32 +356,32 @@ def attention(q, k, v, p, out):
 
 
 def attention_data(n: int) -> Data:
-    q = _random(n, 32)
+    q = random(n, 32)
     return {"q": q, "k": 1 - q, "v": q * q, "p": np.zeros((n, n)), "out": 0 * q}
 
 
-def _problem(kernel: Any, make: Callable[..., Data], large: int, *results: str) -> Problem:
+def make_problem(kernel: Any, make: Callable[..., Data], large: int, *results: str) -> Problem:
     """Sizes from a fiftieth of the large one on; double of it is extra large."""
     numbers = [max(5, large // 50), max(6, large // 20), large // 4, large, 2 * large]
     return Problem(kernel.function.name, kernel, by_size(*((n,) for n in numbers)), make, results)
 
 
 EVERYDAY = (
-    _problem(moving_average, moving_average_data, 20000, "y"),
-    _problem(autocorrelation, autocorrelation_data, 3000, "c"),
-    _problem(smooth, smooth_data, 1000, "out"),
-    _problem(erode, erode_data, 1000, "out"),
-    _problem(integral, integral_data, 1000, "table"),
-    _problem(grey, grey_data, 1000, "out"),
-    _problem(viterbi, viterbi_data, 300, "score", "back"),
-    _problem(forward, forward_data, 300, "alpha"),
-    _problem(smith_waterman, smith_waterman_data, 2000, "H"),
-    _problem(attract, attract_data, 2000, "force"),
-    _problem(mandelbrot, mandelbrot_data, 400, "count"),
-    _problem(equilibrium, equilibrium_data, 400, "feq"),
-    _problem(options, options_data, 200000, "value"),
-    _problem(distances, distances_data, 700, "d"),
-    _problem(nearest, nearest_data, 10000, "near"),
-    _problem(convolve, convolve_data, 150, "y"),
-    _problem(attention, attention_data, 400, "out"),
+    make_problem(moving_average, moving_average_data, 20000, "y"),
+    make_problem(autocorrelation, autocorrelation_data, 3000, "c"),
+    make_problem(smooth, smooth_data, 1000, "out"),
+    make_problem(erode, erode_data, 1000, "out"),
+    make_problem(integral, integral_data, 1000, "table"),
+    make_problem(grey, grey_data, 1000, "out"),
+    make_problem(viterbi, viterbi_data, 300, "score", "back"),
+    make_problem(forward, forward_data, 300, "alpha"),
+    make_problem(smith_waterman, smith_waterman_data, 2000, "H"),
+    make_problem(attract, attract_data, 2000, "force"),
+    make_problem(mandelbrot, mandelbrot_data, 400, "count"),
+    make_problem(equilibrium, equilibrium_data, 400, "feq"),
+    make_problem(options, options_data, 200000, "value"),
+    make_problem(distances, distances_data, 700, "d"),
+    make_problem(nearest, nearest_data, 10000, "near"),
+    make_problem(convolve, convolve_data, 150, "y"),
+    make_problem(attention, attention_data, 400, "out"),
 )

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from bench.polybench import algebra, blas, medley, mining, solvers, stencils
 from bench.polybench.everyday import EVERYDAY as OTHERS
+from bench.polybench.inference import INFERENCE
 from bench.polybench.problem import Problem
 
 GROUPS = (mining, blas, algebra, solvers, medley, stencils)
 
 PROBLEMS: Mapping[str, Problem] = {p.name: p for group in GROUPS for p in group.PROBLEMS}
 
-EVERYDAY: Mapping[str, Problem] = {p.name: p for p in OTHERS}
+EVERYDAY: Mapping[str, Problem] = {p.name: p for p in (*OTHERS, *INFERENCE)}
 
 ALL: Mapping[str, Problem] = {**PROBLEMS, **EVERYDAY}
