@@ -157,6 +157,11 @@ def test_floats_between_bounds_are_converted_at_once():
     assert narrow(cast(cast(clipped, INT64), np.dtype(np.uint8))) == cast(clipped, np.dtype("u1"))
     wide = cast(cast(call("larger", x, Const(0.0, FLOAT64)), INT64), np.dtype(np.uint8))
     assert narrow(wide) == wide
+    # What a first conversion keeps within bounds may lie beyond those of a second.
+    twice = cast(cast(x, np.dtype(np.uint8)), np.dtype(np.int16))
+    assert narrow(twice) == twice
+    inside = cast(cast(clipped, np.dtype(np.uint8)), np.dtype(np.int16))
+    assert narrow(inside) == cast(clipped, np.dtype(np.int16))
     # NaN may give way to the other: larger(larger(NaN, 5), y) is y, which may be less than 5.
     beside = call("larger", call("larger", x, Const(5.0, FLOAT64)), _load("y", FLOAT64))
     both = call("smaller", beside, Const(255.0, FLOAT64))

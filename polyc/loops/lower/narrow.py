@@ -73,11 +73,15 @@ def fits(bounds: Bounds) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """An expression that is as narrow as can be, and what is known of its values."""
+    """An expression that is as narrow as can be, and what is known of its values.
+
+    source: the float that a whole number is, but for the fraction, and 0 where that is NaN.
+    """
 
     value: Expr
     bounds: Bounds
     may_be_nan: bool = False  # a float
+    source: Expr | None = None
 
     @property
     def fits(self) -> bool:
@@ -131,15 +135,14 @@ def _narrow_cast(value: Cast[Expr], known: Known) -> _Found:
             # Out of range it becomes the nearest whole number, and NaN becomes 0.
             ends = (*inner.bounds, 0) if inner.may_be_nan else inner.bounds
             least, most = (_clip(end, own) for end in (min(ends), max(ends)))
-            found = _Found(plain, (least, most))
-            if dtype == INT64 and found.fits:
-                return _Found(cast(cast(inner.value, INT32), INT64), found.bounds)
-            return found
+            source = inner.value if _inside(inner.bounds, own) else None
+            if dtype == INT64 and fits((least, most)):
+                plain = cast(cast(inner.value, INT32), INT64)
+            return _Found(plain, (least, most), source=source)
         case "i" | "u", "i" | "u":
             bounds = inner.bounds if _inside(inner.bounds, own) else own
-            converted = _converted(inner.value)
-            if converted and bounds == inner.bounds:
-                return _Found(cast(converted, dtype), bounds)
+            if inner.source and bounds == inner.bounds:
+                return _Found(cast(inner.source, dtype), bounds, source=inner.source)
             if inner.value.dtype == INT64:
                 bits = 8 * dtype.itemsize
                 low = _low(inner.value, bits) if bits <= BITS else None
@@ -155,13 +158,6 @@ def _narrow_cast(value: Cast[Expr], known: Known) -> _Found:
             return _Found(plain, (0, 1))
         case _:
             return _Found(plain, own)
-
-
-def _converted(value: Expr) -> Expr | None:
-    """The float that a whole number is made of by conversions alone."""
-    while isinstance(value, Cast) and value.dtype.kind in "iu":
-        value = value.argument
-    return value if value.dtype.kind == "f" and isinstance(value, Call | Cast | Load) else None
 
 
 def _short_cast(plain: Expr, inner: _Found) -> Expr:
