@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import polyc
-from bench.polybench.everyday import grey, nearest
+from bench.polybench.everyday import autocorrelation, grey, nearest
+from bench.polybench.inference import layer_norm
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(3)
@@ -120,3 +121,31 @@ def test_whole_numbers_are_added_in_lanes():
     for n, m in ((1, 1), (3, 9), (2, 300)):
         check(count_bytes, RNG.integers(0, 256, (n, m)).astype(np.uint8), np.zeros(n, np.int64))
     assert "pc_reduce_add_i64x" in count_bytes.source
+
+
+def test_what_one_free_loop_has_together_stays_together():
+    for n, m in ((1, 1), (3, 70), (40, 33)):
+        check(layer_norm, random(n, m), random(m), random(m), np.zeros((n, m)))
+        check(autocorrelation, random(n + m), np.zeros(n))
+    for kernel in (layer_norm, autocorrelation):
+        assert "schedule: the original order" in kernel.explain()
+        assert kernel.source.count("PC_SHARE(") == 1
+
+
+@polyc.kernel
+def two_loops(x, y, z):
+    n, m = x.shape
+    for i in range(n):
+        s = 0.0
+        for j in range(m):
+            s += x[i, j]
+        y[i] = s
+    for j in range(m):
+        for i in range(n):
+            z[j] += x[i, j] * y[i]
+
+
+def test_what_is_written_apart_may_stay_apart():
+    check(two_loops, random(9, 40), np.zeros(9), np.zeros(40))
+    assert "it takes apart what one loop has" in autocorrelation.explain()
+    assert "it takes apart" not in two_loops.explain()

@@ -3,7 +3,9 @@
 Expanded locals are memory if iterations that hand each other their values end up far apart.
 If isl's schedule makes a matrix of one, or rows that tiles keep in memory, and the loops as they
 were written do not, or have registers for them (`strips.py`), these are taken, unless isl's run
-boxes of products in registers: these are worth more than a matrix costs.
+boxes of products in registers: these are worth more than a matrix costs. They are taken as well if
+isl's are several nests, one after another, of what is one loop whose iterations are free: what one
+part of it has read is in the caches for the next.
 """
 
 from __future__ import annotations
@@ -20,11 +22,15 @@ from polyc.loops.lower.lower import Lowered
 from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
+from polyc.loops.schedule.band import Band
 from polyc.loops.schedule.direction import stride_along
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
+from polyc.poly.tree import BAND, MARK, NESTED
 from polyc.promote.local_arrays import LocalArray, promote_to_locals
 from polyc.scop.scop import Scop
+
+TAKEN_APART = "it takes apart what one loop has together, whose iterations are free"
 
 
 @dataclass(frozen=True)
@@ -143,9 +149,14 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
         "{} out of lanes": best.plan.alone,
     }
     reason = next((f"it keeps {how.format(', '.join(n))}" for how, n in found.items() if n), "")
+    apart = TAKEN_APART if _count_nests(best.tree) > 1 else ""
+    if not reason and not apart:
+        return best
+    as_written = _promote(lowered, strategy.as_written(lowered, dependences, reason or apart))
+    if apart and _is_one(as_written, dependences):
+        return as_written
     if not reason:
         return best
-    as_written = _promote(lowered, strategy.as_written(lowered, dependences, reason))
     if len(as_written.matrices) != len(best.matrices):
         return min(as_written, best, key=lambda one: len(one.matrices))
     strip = as_written.plan.strip
@@ -153,6 +164,25 @@ def _place(lowered: Lowered, strategy: Strategy) -> Arranged:
     return (
         as_written if in_registers and len(as_written.plan.alone) <= len(best.plan.alone) else best
     )
+
+
+def _count_nests(tree: isl.Schedule) -> int:
+    """The nests of loops that run one after another."""
+    node = tree.get_root().child(0)
+    return node.n_children() if node.get_type() in NESTED else 1
+
+
+def _is_one(arranged: Arranged, dependences: Dependences) -> bool:
+    """Whether one loop that carries nothing is around all others, which walk along rows.
+
+    Then what one of these has read is in the caches for the next.
+    """
+    node = arranged.tree.get_root().child(0)
+    while node.get_type() == MARK:
+        node = node.child(0)
+    if node.get_type() != BAND or arranged.matrices or arranged.plan.alone:
+        return False
+    return Band.of(node, dependences.validity).coincident[0]
 
 
 def _adds_up_columns(scop: Scop) -> bool:
