@@ -10,7 +10,7 @@ import pytest
 
 import polyc
 from bench.polybench.everyday import autocorrelation, grey, nearest
-from bench.polybench.inference import layer_norm
+from bench.polybench.inference import embed, layer_norm, rotate, sparse_product, sum_of_rows
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(3)
@@ -26,27 +26,6 @@ def loops_in_lanes(kernel) -> list[str]:
 
 
 @polyc.kernel
-def embed(ids, table, out):
-    n, k = ids.shape
-    for i in range(n):
-        for d in range(table.shape[1]):
-            s = 0.0
-            for j in range(k):
-                s += table[ids[i, j], d]
-            out[i, d] = s / k
-
-
-@polyc.kernel
-def turn(q, cos, sin, out):
-    n, heads, d = q.shape
-    for i in range(n):
-        for h in range(heads):
-            for k in range(d // 2):
-                out[i, h, 2 * k] = q[i, h, 2 * k] * cos[i, k] - q[i, h, 2 * k + 1] * sin[i, k]
-                out[i, h, 2 * k + 1] = q[i, h, 2 * k] * sin[i, k] + q[i, h, 2 * k + 1] * cos[i, k]
-
-
-@polyc.kernel
 def gates(x, w, b, h):
     for j in range(len(h)):
         update = b[0, j]
@@ -55,26 +34,6 @@ def gates(x, w, b, h):
             update += w[0, j, e] * x[e]
             new += w[1, j, e] * x[e]
         h[j] = h[j] / (1.0 + math.exp(-update)) + math.tanh(new)
-
-
-@polyc.kernel
-def picked_sums(values, columns, x, y):
-    n, k = values.shape
-    for i in range(n):
-        s = 0.0
-        for j in range(k):
-            s += values[i, j] * x[columns[i, j]]
-        y[i] = s
-
-
-@polyc.kernel
-def count_bytes(a, out):
-    n, m = a.shape
-    for i in range(n):
-        s = 0
-        for j in range(m):
-            s += int(a[i, j])
-        out[i] = s
 
 
 def test_rows_that_data_picks_are_walked_in_lanes():
@@ -87,16 +46,16 @@ def test_rows_that_data_picks_are_walked_in_lanes():
 def test_what_data_picks_is_added_in_lanes():
     for n, k in ((1, 1), (3, 7), (4, 8), (2, 41)):
         columns = RNG.integers(0, 50, (n, k))
-        check(picked_sums, random(n, k), columns, random(50), np.zeros(n))
+        check(sparse_product, random(n, k), columns, random(50), np.zeros(n))
     with pytest.raises(polyc.errors.RuntimeFailure):
-        picked_sums(random(2, 8), np.full((2, 8), 50), random(50), np.zeros(2))
+        sparse_product(random(2, 8), np.full((2, 8), 50), random(50), np.zeros(2))
 
 
 def test_the_even_and_the_odd_elements_of_a_row_are_written_by_one_loop():
     for shape in ((1, 1, 2), (3, 2, 34), (2, 3, 7)):
         n, _, d = shape
-        check(turn, random(*shape), random(n, d // 2), random(n, d // 2), np.zeros(shape))
-    (body,) = loops_in_lanes(turn)
+        check(rotate, random(*shape), random(n, d // 2), random(n, d // 2), np.zeros(shape))
+    (body,) = loops_in_lanes(rotate)
     assert body.count("out_[") == 2
 
 
@@ -119,8 +78,8 @@ def test_arithmetic_pays_for_loads_that_lie_apart():
 
 def test_whole_numbers_are_added_in_lanes():
     for n, m in ((1, 1), (3, 9), (2, 300)):
-        check(count_bytes, RNG.integers(0, 256, (n, m)).astype(np.uint8), np.zeros(n, np.int64))
-    assert "pc_reduce_add_i64x" in count_bytes.source
+        check(sum_of_rows, RNG.integers(0, 256, (n, m)).astype(np.uint8), np.zeros(n, np.int64))
+    assert "pc_reduce_add_i64x" in sum_of_rows.source
 
 
 def test_what_one_free_loop_has_together_stays_together():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.inference import blend, box_blur, brighten, sum_of_rows
 from polyc.loops.lower.narrow import narrow
 from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, Load, call, cast, walk
 from tests.loops.against_python import check
@@ -168,28 +169,12 @@ def test_floats_between_bounds_are_converted_at_once():
     assert narrow(cast(cast(both, INT64), np.dtype(np.uint8))).argument.dtype != FLOAT64
 
 
-@polyc.kernel
-def adjust(a, scale, b):
-    n, m = a.shape
-    for i in range(n):
-        for j in range(m):
-            b[i, j] = int(min(max(scale * a[i, j] - 20.0, 0.0), 255.0))
-
-
-@polyc.kernel
-def blend(a, b, w, c):
-    n, m = a.shape
-    for i in range(n):
-        for j in range(m):
-            c[i, j] = (int(a[i, j]) * w + int(b[i, j]) * (256 - w)) // 256
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (3, 17), (5, 64), (2, 131)])
 def test_images_of_bytes(shape):
     one, other = (RNG.integers(0, 256, shape).astype(np.uint8) for _ in range(2))
     out = np.zeros(shape, np.uint8)
-    check(adjust, one, 1.37, out)
-    check(adjust, RNG.standard_normal(shape) * 200, 1.0, out)
+    check(brighten, one, 1.37, out)
+    check(brighten, RNG.standard_normal(shape) * 200, 1.0, out)
     for w in (0, 77, 256):
         check(blend, one, other, w, out)
     for w in (-5, 300, 2**35 + 3):  # NumPy refuses to store what wraps here
@@ -197,7 +182,7 @@ def test_images_of_bytes(shape):
         whole = one.astype(np.int64) * w + other.astype(np.int64) * (256 - w)
         np.testing.assert_array_equal(out, (whole // 256).astype(np.uint8))
     assert "i64x" not in blend.source
-    assert "pc_cast_f64_u8x" in adjust.source
+    assert "pc_cast_f64_u8x" in brighten.source
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 5, 8, 64])
@@ -221,18 +206,6 @@ def _with(function, divisor):
 
 
 @polyc.kernel
-def box(a, out):
-    n, m = a.shape
-    for i in range(1, n - 1):
-        for j in range(1, m - 1):
-            s = 0
-            for u in range(-1, 2):
-                for v in range(-1, 2):
-                    s += int(a[i + u, j + v])
-            out[i, j] = s // 9
-
-
-@polyc.kernel
 def differences(a, b, out):
     n, m = out.shape
     for y in range(n):
@@ -243,16 +216,6 @@ def differences(a, b, out):
                     d = abs(int(a[i, j]) - int(b[y + i, x + j]))
                     s += d * d
             out[y, x] = s
-
-
-@polyc.kernel
-def rows(a, out):
-    n, m = a.shape
-    for i in range(n):
-        s = 0
-        for j in range(m):
-            s += int(a[i, j])
-        out[i] = s
 
 
 @polyc.kernel
@@ -272,9 +235,9 @@ def far(a, t, out):
 
 def test_a_local_that_so_many_are_added_to_has_32_bits():
     a = RNG.integers(0, 256, (9, 40)).astype(np.uint8)
-    check(box, a, np.zeros_like(a))
+    check(box_blur, a, np.zeros_like(a))
     check(differences, a[:8, :8].copy(), a, np.zeros((2, 33), np.int32))
-    for kernel in (box, differences):
+    for kernel in (box_blur, differences):
         assert "i32 s" in kernel.source or "i32x" in kernel.source
         assert "i64x" not in kernel.source
 
@@ -282,7 +245,7 @@ def test_a_local_that_so_many_are_added_to_has_32_bits():
 def test_a_local_that_may_hold_more_keeps_64_bits():
     a = np.full((2, 70_000), 2**15 - 1, np.int16)
     out = np.zeros(2, np.int64)
-    rows(a, out)
+    sum_of_rows(a, out)
     np.testing.assert_array_equal(out, a.sum(1, dtype=np.int64))
     assert out[0] > 2**31
     check(powers, np.arange(-120, 120, dtype=np.int8), np.zeros(240, np.int64))
