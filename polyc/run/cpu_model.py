@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-import _cffi_backend
 import numpy as np
 
 from polyc.arguments import check_feeds
@@ -31,7 +30,7 @@ from polyc.run.model import CompiledModel
 from polyc.run.quick import DECLINED, Quick, make_quick
 from polyc.run.session import Session
 from polyc.target.machine import available_cores
-from polyc.toolchain.arenas import Arenas
+from polyc.toolchain.arenas import Arenas, view
 from polyc.types.call_sizes import measure_sizes
 from polyc.types.estimate import hinted
 from polyc.types.ranges import ADDRESS_LIMIT, assume
@@ -119,8 +118,7 @@ class CpuModel(CompiledModel):
         self._ffi = self._opened.ffi
         self._library = self._opened.functions
         self._run = self._library.polyc_run
-        # Of the class that cffi gives modules it has compiled: the same function, all of it in C.
-        self._view = _cffi_backend.FFI().from_buffer
+        self._view = view
         self._weights = self._view(bundle.weights)
         self._variants: OrderedDict[_Seen, Variant] = OrderedDict()
         self._fixed = None if manifest.sizes else self._make_variant({})

@@ -13,8 +13,9 @@ import _cffi_backend
 
 from polyc.toolchain.pages import allocate_pages, touch_pages
 
-# Of the class that cffi gives modules it has compiled: the same function, all of it in C.
-_view = _cffi_backend.FFI().from_buffer
+view = _cffi_backend.FFI().from_buffer
+"""A buffer as C takes it: that of the class that cffi gives modules it has compiled, which is the
+same function, all of it in C."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Arenas:
 
     def prepare(self, size: int) -> None:
         """Have an arena of so many bytes, which the system has given; TooLarge if it has not."""
-        self.free.append(_view(touch_pages(size)))
+        self.free.append(view(touch_pages(size)))
 
     def take(self, size: int) -> Any:
         """An arena of so many bytes at least, as C takes it; TooLarge if there is no memory."""
@@ -37,7 +38,7 @@ class Arenas:
         except IndexError:
             arena = None
         if arena is None or len(arena) < size:
-            arena = _view(allocate_pages(max(size, 1)))
+            arena = view(allocate_pages(max(size, 1)))
         return arena
 
     def put_back(self, arena: Any) -> None:

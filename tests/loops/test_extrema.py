@@ -139,4 +139,5 @@ def test_reductions(kernel, operators):
 def test_lanes_share_a_maximum():
     by_max.compile(x=polyc.f32["n", "m"], y=polyc.f32["n"])
     assert "partial_0_0 = pc_larger_f32x" in by_max.source
+    assert "pc_loadn_f32x" in by_max.source  # what is left of a row has idle lanes
     assert "pc_reduce_larger_f32x" in by_max.source

@@ -11,7 +11,7 @@ import pytest
 import polyc
 from bench.polybench.inference import blend, box_blur, brighten, sum_of_rows
 from polyc.loops.lower.narrow import narrow
-from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, Load, call, cast, walk
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const, Expr, Index, Load, call, cast, walk
 from tests.loops.against_python import check
 
 INT32, FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
@@ -257,3 +257,13 @@ def test_a_size_is_compared_as_it_is(dtype):
     a = np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max], dtype)
     for t in (info.min - 1, info.min, 0, 1, info.max, info.max + 1, 2**33, -(2**33), 2**32):
         check(far, a, t, np.zeros(6, np.int64))
+
+
+def test_what_is_not_the_same_everywhere_is_no_size():
+    """A value of several pieces would be clamped in every iteration."""
+    a = _wide("a", "uint8")
+    for text in ("{ S[i] -> [(i)] }", "{ S[i] -> [(i)] : i < 5; S[i] -> [(7)] : i >= 5 }"):
+        expr = call("gt", a, Index(isl.PwAff(text), INT64), dtype=BOOL)
+        assert narrow(expr) == expr
+    size = call("gt", a, Index(isl.PwAff("[t] -> { S[i] -> [(t)] }"), INT64), dtype=BOOL)
+    assert _count_wide(narrow(size)) == 2  # min and max, once

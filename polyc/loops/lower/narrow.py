@@ -206,7 +206,9 @@ def _clamp_sizes(numbers: Sequence[_Found]) -> list[_Found]:
 
 def _is_size(value: Expr) -> bool:
     """Whether a value is the same in all iterations, which compute it once."""
-    return isinstance(value, Index) and value.dtype == INT64 and not any(coefficients(value.value))
+    if not isinstance(value, Index) or value.dtype != INT64:
+        return False
+    return all(c == 0 for c in coefficients(value.value))
 
 
 def _clamp(number: _Found, ends: Bounds) -> _Found:

@@ -24,6 +24,7 @@ from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature
 from polyc.loops.schedule.band import Band
 from polyc.loops.schedule.direction import stride_along
+from polyc.loops.schedule.inner import deepest
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.memory.storage import Storage, row_major
 from polyc.poly.tree import BAND, MARK, NESTED
@@ -173,10 +174,7 @@ def _count_nests(tree: isl.Schedule) -> int:
 
 
 def _is_one(arranged: Arranged, dependences: Dependences) -> bool:
-    """Whether one loop that carries nothing is around all others, which walk along rows.
-
-    Then what one of these has read is in the caches for the next.
-    """
+    """Whether one loop that carries nothing is around all others, and those inside run in lanes."""
     node = arranged.tree.get_root().child(0)
     while node.get_type() == MARK:
         node = node.child(0)
@@ -190,8 +188,9 @@ def _adds_up_columns(scop: Scop) -> bool:
 
     y[j] += a[i, j] * x[i]   in a loop over i: rows of y in the L1 cache cost less than strips of a
     """
-    depth = max(len(s.iterators) for s in scop.statements)
-    inmost = [s for s in scop.statements if len(s.iterators) == depth]
+    statements = {s.name: s for s in scop.statements}
+    inmost = [statements[name] for name in deepest([*statements], statements)]
+    depth = len(inmost[0].iterators)
     along = tuple(int(k == depth - 1) for k in range(depth))
     return all(s.reduction for s in inmost) and any(
         not load.dynamic and stride_along(load.index, along) is None

@@ -105,10 +105,11 @@ def strides(
     statement: Statement, moves: Sequence[int], kept: Collection[str] = frozenset()
 ) -> list[int | None]:
     """By how many elements each access moves along a direction; None if by rows, or by data."""
-    reads = [x for x in statement.loads if x.array not in kept and stays(x, moves)]
-    indices = [x.index for x in reads] + [statement.write] * (statement.array not in kept)
+    loads = [load for load in statement.loads if load.array not in kept]
+    indices = [load.index for load in loads if stays(load, moves)]
+    indices += [statement.write] if statement.array not in kept else []
     found = [stride_along(_in_interior(index, statement.domain), moves) for index in indices]
-    return [*found, *(None for x in statement.loads if not stays(x, moves))]
+    return [*found, *(None for load in loads if not stays(load, moves))]
 
 
 def stays(load: Load, moves: Sequence[int]) -> bool:

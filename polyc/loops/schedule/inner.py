@@ -32,7 +32,7 @@ from polyc.scop.expr import BOOL, Call, Cast, walk
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul", "larger", "smaller")
-"""Reductions that lanes share."""
+"""Reductions that lanes share; the C compiler sees to the least and largest of whole numbers."""
 
 IN_LANES = 6
 """What a statement in lanes is worth beside how well its accesses run (`direction.SCORES`)."""

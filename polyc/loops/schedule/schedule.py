@@ -23,7 +23,7 @@ from polyc.loops.lower.order import innermost_bodies, original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.attach import attach_beginnings
 from polyc.loops.schedule.blocks import Sharing
-from polyc.loops.schedule.inner import Order
+from polyc.loops.schedule.inner import Order, deepest
 from polyc.loops.schedule.strips import cut_at_functions
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.coalesce import coalesce
@@ -174,8 +174,8 @@ def _shaped(
         told = (*told, f"in strips: {', '.join(shaping.strips)}")
     if shaping.boxed:
         told = (*told, f"boxes in registers: {', '.join(shaping.boxed)}")
-    depth = max(len(s.iterators) for s in statements.values())
-    alone = tuple(n for n in shaping.alone if len(statements[n].iterators) == depth)
+    inmost = deepest([*statements], statements)
+    alone = tuple(name for name in shaping.alone if name in inmost)
     boxed = tuple(shaping.boxed)
     strip = max([width, *shaping.strips.values()])
     return LoopSchedule(shaped, origin, (*notes, *told), boxed, strip, alone)
