@@ -283,9 +283,9 @@ class CpuModel(CompiledModel):
         """Calls with some sizes, without the way through Python, where nothing is asked there."""
         if self.states or variant.found or self.needed:
             return None
-        known, binder = (self._library, self._ffi, self._weights), variant.binder
+        known = self._library, self._ffi, self._weights, variant.sizes, variant.arena_bytes
         with contextlib.suppress(TooLarge):
-            return make_quick(*known, variant.sizes, variant.arena_bytes, binder.specs)
+            return make_quick(*known, [(s.dtype, s.shape) for s in variant.binder.specs])
         return None
 
     def _count_call(self, variant: Variant) -> Quick | None:

@@ -16,12 +16,11 @@ import functools
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
 from polyc.toolchain.pages import allocate_pages
-from polyc.types.spec import TensorSpec
 
 DECLINED = 0x7FFFFFFF
 """What a quick call returns that has done nothing."""
@@ -57,13 +56,13 @@ def make_quick(
     weights: Any,
     sizes: Any,
     arena_bytes: int,
-    arrays: Sequence[TensorSpec],
+    arrays: Sequence[tuple[np.dtype, Sequence[SupportsInt]]],
 ) -> Quick | None:
     """polyc_run of a library on arrays of these types and shapes; None where that cannot be.
 
-    weights, sizes: what polyc_run is told, in memory that outlives the function.
+    weights, sizes: what polyc_run is told, in memory that outlives the function, as types do.
     """
-    wanted = [number for s in arrays for number in (id(s.dtype), len(s.shape), *map(int, s.shape))]
+    wanted = [n for dtype, shape in arrays for n in (id(dtype), len(shape), *map(int, shape))]
     is_small = len(arrays) <= MOST_ARRAYS and arena_bytes <= MOST_BYTES
     if not is_small or max(map(abs, wanted), default=0) > _LARGEST or not is_readable():
         return None

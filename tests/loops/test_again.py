@@ -144,3 +144,46 @@ def test_calls_keep_the_memory_that_they_work_in():
     assert len(other) > len(arena)
     call(300)
     assert [*map(id, caller.usual.arenas.free)] == [id(other)]
+
+
+def test_arrays_may_take_turns():
+    @polyc.kernel
+    def step(a, b):
+        for i in range(1, len(a) - 1):
+            b[i] = (a[i - 1] + a[i + 1]) / 2
+
+    a, b = np.arange(9.0) ** 2, np.zeros(9)
+    c, d = a.copy(), b.copy()
+    for _ in range(6):
+        step(a, b)
+        step.python(c, d)
+        a, b, c, d = b, a, d, c
+    assert step._again is not None
+    np.testing.assert_array_equal(a, c)
+
+
+def test_arrays_that_c_declines_are_looked_at_by_python():
+    add, x, y = _kernel(), np.arange(8.0), np.zeros(8)
+    for _ in range(3):
+        assert _is_right(add, x, y)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    apart = np.arange(16.0)[::2]
+    subclass = x.view(type("Own", (np.ndarray,), {}))
+    for other in (read_only, apart, subclass, x):
+        assert _is_right(add, other, y)
+        assert _is_right(add, other, y, np.float64(0.5))
+    with pytest.raises(ShapeError, match="read-only"):
+        add(x, read_only, 2.0, 1)
+    assert _is_right(add, x.astype(np.float32), y)
+
+
+def test_numbers_that_are_no_sizes_may_change():
+    add, x, y = _kernel(), np.arange(5.0), np.zeros(5)
+    for scale in (0.0, -0.0, 1.5, 1.5, -2.0):
+        assert _is_right(add, x, y, scale)
+        before = add._again
+    assert _is_right(add, x, y, 7.0)
+    assert add._again is before is not None
+    with pytest.raises(ShapeError, match="'scale' is a str"):
+        add(x, y, "2", 1)

@@ -1,117 +1,107 @@
-"""A call with the arguments of the one before it: what was checked then is not checked again.
+"""Calls like the ones before them: of arrays of the same types and shapes, and the same sizes.
 
-A loop in Python around a kernel, as over steps of time, gives it the same arrays each time. Checks
-take longer than a small kernel runs, so that they are made when an argument is another one.
+A loop in Python around a kernel, as over steps of time, gives it such arrays each time. To look at
+each in Python takes longer than a small kernel runs, so that C does (`runtime/polyc_call.c`); it
+declines those that are another type or shape, not in C's order, or read-only, and refuses ones that
+share memory.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from polyc.loops.run.call import Call, Loaded, launch, point_to
+from polyc.loops.run.call import Call, Loaded, check_status
+from polyc.run.quick import DECLINED, Quick, make_quick
 
 
 @dataclass(frozen=True)
-class SameArray:
-    """An array as it was; the shape and the type of an array can be changed in place."""
+class Number:
+    """A number as it was, and where it stands among the arguments.
 
-    array: weakref.ref[np.ndarray]
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype
-    writeable: bool
+    dtype: that of the memory in which C takes it; None if it is a size, which C was told.
+    """
 
-    @staticmethod
-    def of(array: np.ndarray) -> SameArray:
-        return SameArray(
-            weakref.ref(array), array.shape, array.strides, array.dtype, array.flags.writeable
-        )
+    position: int
+    value: Any
+    dtype: np.dtype | None
 
     def admits(self, value: Any) -> bool:
-        array = self.array()
-        return (
-            array is not None
-            and array is value
-            and array.shape == self.shape
-            and array.strides == self.strides
-            and array.dtype is self.dtype
-            and array.flags.writeable is self.writeable
-        )
-
-
-@dataclass(frozen=True)
-class SameNumber:
-    """A number as it was."""
-
-    number: Any
-
-    def admits(self, value: Any) -> bool:
-        # 0.0 equals -0.0, which is another number.
-        same = type(value) is type(self.number) and value == self.number
-        return same and (bool(value) or not isinstance(value, float))
+        """Whether a call may have this number as well."""
+        is_alike = type(value) is type(self.value)
+        return is_alike and (self.dtype is not None or value == self.value)
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A call to be made again.
+    """A call to be made again, with arrays of the same shapes.
 
-    arguments: in the order in which they are given, the last of them by name. arrays: which of them
-    is each array of the call, or the memory of a number. written: which arrays are written.
+    count, named: how many arguments there are, and the names of the last of them. pick: the arrays
+    that polyc_run takes, of the arguments. told: the sizes, in C.
     """
 
     loaded: Loaded
-    arguments: tuple[SameArray | SameNumber, ...]
+    quick: Quick
+    count: int
     named: tuple[str, ...]
-    arrays: tuple[int | np.ndarray, ...]
-    written: tuple[int, ...]
+    numbers: tuple[Number, ...]
+    pick: Callable[[Sequence[Any]], tuple[Any, ...]]
     told: Any
-    arena_bytes: int
     threads: int
 
     @staticmethod
     def of(
         call: Call, arguments: Sequence[Any], named: Mapping[str, Any], names: Sequence[str]
-    ) -> Repeat:
-        """The call that was made with these arguments; `names` are those of the kernel."""
-        values = [*arguments, *named.values()]
-        order = [*names[: len(arguments)], *named]
-        held = call.bound.held
-        arrays = tuple(
-            order.index(name) if isinstance(values[order.index(name)], np.ndarray) else array
-            for name, array in held.items()
+    ) -> Repeat | None:
+        """The call that was made with these arguments; `names` are those of the kernel.
+
+        None if C cannot look at the arguments.
+        """
+        order = {name: k for k, name in enumerate([*names[: len(arguments)], *named])}
+        values, bound, library = [*arguments, *named.values()], call.bound, call.loaded.library
+        taken = [*bound.held, *(name for name in bound.held if name in bound.written)]
+        shapes = [(bound.held[name].dtype, bound.held[name].shape) for name in taken]
+        null = library.ffi.NULL
+        quick = make_quick(
+            library.functions, library.ffi, null, call.told, call.arena_bytes, shapes
         )
+        if quick is None:
+            return None
+        places = [order[name] for name in taken]
         return Repeat(
             call.loaded,
-            tuple(SameArray.of(v) if isinstance(v, np.ndarray) else SameNumber(v) for v in values),
+            quick,
+            len(values),
             tuple(named),
-            arrays,
-            tuple(k for k, name in enumerate(held) if name in call.bound.written),
+            tuple(
+                Number(k, values[k], bound.held[name].dtype if name in bound.held else None)
+                for name, k in order.items()
+                if not isinstance(values[k], np.ndarray)
+            ),
+            itemgetter(*places) if len(places) > 1 else lambda of: (of[places[0]],),
             call.told,
-            call.arena_bytes,
             call.loaded.share(call.told),
         )
 
-    def admits(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:
-        """Whether these are the same arguments."""
-        if len(arguments) + len(named) != len(self.arguments) or tuple(named) != self.named:
+    def run(self, arguments: Sequence[Any], named: Mapping[str, Any], threads: int) -> bool:
+        """Make the call with arguments like those; False, having done nothing, if they are not."""
+        if len(arguments) + len(named) != self.count:
             return False
-        values = (*arguments, *named.values()) if named else arguments
-        return all(map(_admits, self.arguments, values))
-
-    def run(self, arguments: Sequence[Any], named: Mapping[str, Any], threads: int) -> None:
-        """Make the call with the same arguments."""
-        values = (*arguments, *named.values()) if named else arguments
-        pointers = [
-            point_to(self.loaded, values[a] if isinstance(a, int) else a) for a in self.arrays
-        ]
-        pointers += [pointers[k] for k in self.written]
-        launch(self.loaded, pointers, self.told, self.arena_bytes, threads or self.threads)
-
-
-def _admits(same: SameArray | SameNumber, value: Any) -> bool:
-    return same.admits(value)
+        if named and tuple(named) != self.named:
+            return False
+        values = [*arguments, *named.values()]
+        for number in self.numbers:
+            value = values[number.position]
+            if not number.admits(value):
+                return False
+            if number.dtype is not None:
+                values[number.position] = np.array(value, number.dtype)
+        status = self.quick(threads or self.threads, *self.pick(values))
+        if status == DECLINED:
+            return False
+        check_status(self.loaded, status)
+        return True

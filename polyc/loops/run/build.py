@@ -33,6 +33,7 @@ from polyc.target.machine import Target, available_cores
 from polyc.toolchain.c_compiler import LibraryBuild, build_library
 from polyc.toolchain.cache import Cache
 from polyc.toolchain.nvcc import architecture_flags, cuda_recipe
+from polyc.toolchain.runtime_files import METHOD_FILE, read_method
 from polyc.trace import make_trace
 from polyc.types.ranges import PREFIX
 from polyc.types.sizes import Extent, Size, spell_shape
@@ -115,8 +116,9 @@ def print_cuda_sources(
 
 
 def build(sources: Sources, target: Target, options: Options, cache: Cache) -> Path:
-    """The library, which lives in the cache."""
-    return build_library(sources.files, target.flags, options, cache, target.cores)
+    """The library, which lives in the cache; Python can call it by itself (`run/quick.py`)."""
+    files = {**sources.files, METHOD_FILE: read_method()}
+    return build_library(files, target.flags, options, cache, target.cores)
 
 
 def build_for_cuda(sources: Sources, target: CudaTarget, options: Options, cache: Cache) -> Path:

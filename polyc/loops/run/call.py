@@ -12,6 +12,7 @@ import numpy as np
 from polyc.build.load import (
     DECLARATIONS,
     DECLARED_CHECK,
+    DECLARED_METHOD,
     STOPPED,
     Library,
     check_features,
@@ -32,7 +33,10 @@ MOST_WORK = 100_000
 """What NumPy may spend on whether two arrays share memory; its stubs know of two values alone."""
 
 
-DECLARED = DECLARATIONS + DECLARED_CHECK
+DECLARED = DECLARATIONS + DECLARED_CHECK + DECLARED_METHOD
+
+CallKind = tuple[int, tuple[int, ...]]
+"""What is called, told by identity, and the sizes."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,11 @@ class Call:
     told: Any
     arena_bytes: int
 
+    @property
+    def kind(self) -> CallKind | None:
+        """What calls have in common that one function of C makes; None if this one has copies."""
+        return (id(self.loaded), self.bound.sizes) if self.bound.is_in_place else None
+
     def run(self, threads: int) -> None:
         bound = self.bound
         pointers = {name: point_to(self.loaded, array) for name, array in bound.held.items()}
@@ -185,6 +194,11 @@ def launch(
     finally:
         if arena_bytes:
             loaded.arenas.put_back(arena)
+    check_status(loaded, status)
+
+
+def check_status(loaded: Loaded, status: int) -> None:
+    """Raise what a call's result says."""
     if status == STOPPED:
         raise loaded.library.raised.pop()
     if status < 0:

@@ -26,7 +26,7 @@ from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import Function
 from polyc.loops.read.types import Argument, argument_of, check_dtype
 from polyc.loops.run.again import Repeat
-from polyc.loops.run.call import Caller, Loaded
+from polyc.loops.run.call import Caller, CallKind, Loaded
 from polyc.loops.run.call_cuda import CudaCaller, LoadedForCuda
 from polyc.loops.run.stored import Order, Stored, fetch
 from polyc.options import Options, options_from_environment
@@ -65,7 +65,8 @@ class LoopKernel:
     _known: dict[tuple[Kind, ...], AnyCaller] = field(default_factory=dict, init=False)
     _known_for: Choices | None = field(default=None, init=False)
     _last: AnyCaller | None = None  # that was called, or compiled, last
-    _again: Repeat | None = field(default=None, init=False)  # the last call, if it may come again
+    _before: CallKind | None = field(default=None, init=False)  # that of the last call
+    _again: Repeat | None = field(default=None, init=False)  # of two calls that were alike
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.python)
@@ -107,13 +108,12 @@ class LoopKernel:
         """
         self._forget_others()
         again = self._again
-        if again is not None and again.admits(arguments, named):
-            again.run(arguments, named, self.threads)
+        if again is not None and again.run(arguments, named, self.threads):
             return
         values = self._bind(arguments, named)
         call = self._find(values)(values, self.threads)
-        self._again = None
-        if call is not None and call.bound.is_in_place:
+        before, self._before, self._again = self._before, call and call.kind, None
+        if call is not None and call.kind is not None and call.kind == before:
             self._again = Repeat.of(call, arguments, named, self.function.arguments)
 
     def explain(self) -> str:
