@@ -9,6 +9,9 @@
     for i in 0 .. 500:                                  for i in p[k], if it is one of 0 .. 500:
       y[i][l] add= p[k] == i ? u[k][l] : 0        ->      y[i][l] add= u[k][l]
 
+    for i in 0 .. 500:                                  for i in p[k], if it is one of 0 .. 500:
+      y[i] = p[k] == i ? u[k] : y[i]              ->      y[i] = u[k]
+
 All that such a loop does is update, and in other iterations what is added is neutral, or what is
 there stays. It is done last, on loops that have been proven with all their iterations: these are
 some of them.
@@ -159,6 +162,8 @@ def _condition(assign: Assign) -> LoopExpr | None:
         case Call("select", (condition, _, Const(neutral))) if assign.reduction:
             nothing = bool(neutral == identity(assign.reduction, assign.dtype))
             return condition if nothing else None
+        case Call("select", (condition, _, Read(element, dynamic=()))) if element == assign.target:
+            return None if assign.reduction else condition
     return _keeps(assign)
 
 

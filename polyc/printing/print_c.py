@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyc.loopnest.index import Affine, of_extent, variables
+from polyc.loopnest.index import Affine, const, of_extent, variables
 from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import (
     Assign,
@@ -22,11 +22,13 @@ from polyc.loopnest.nodes import (
     If,
     Kernel,
     Local,
+    LoopExpr,
     Node,
     TileMove,
     TileProduct,
     TileShapes,
     Transpose,
+    Value,
     extent_of,
 )
 from polyc.loopnest.registers import Register, elements, register_of
@@ -43,6 +45,7 @@ from polyc.printing.print_instruction import (
 )
 from polyc.printing.runtime_table import preamble
 from polyc.printing.scope import LINE, Registers, Scope, Uses
+from polyc.scop.expr import Call, Const
 from polyc.types.element_types import scalar_type
 
 INDENT = "    "
@@ -266,8 +269,10 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
             # What says where a loop ends need not exist where no iteration would read it.
             last = f"{first} < {most} ? {last} : {most}"
     elif loop.only is not None:
-        within = f"{first} <= {loop.var} && {loop.var} < {most}"
-        first, last = printer.expr(loop.only, place.scope), f"{loop.var} + ({within})"
+        within = f"({first} <= {loop.var} && {loop.var} < {most})"
+        if _is_within(loop.only, loop):
+            within = f"({first} < {most})"
+        first, last = printer.expr(loop.only, place.scope), f"{loop.var} + {within}"
     if last:
         end = f"{loop.var}_end"
         yield (
@@ -283,6 +288,16 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         yield f"{inside.indent}PC_FETCH(&{element.array}[{place_ahead}]);"
     yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
+
+
+def _is_within(only: LoopExpr, loop: For) -> bool:
+    """Whether the iteration that data picks is within its loop, if that has any."""
+    match only:
+        case Call("index", (_, bound)):
+            extent = const(bound.value) if isinstance(bound, Const) else None
+            extent = bound.index if isinstance(bound, Value) else extent
+            return loop.lower == const(0) and loop.upper == extent
+    return False
 
 
 SUMS: Mapping[str, str] = {"add": "+", "mul": "*", "larger": "max", "smaller": "min"}

@@ -268,10 +268,21 @@ def scatter(x, index, y):
         y[index[i]] = x[i]
 
 
+@pytest.mark.cuda
+def test_data_says_where_something_is_written():
+    rng = np.random.default_rng(1)
+    check(on_gpu(scatter), random(40), rng.integers(-9, 9, 40), random(9))
+
+
+def leave(x):
+    for i in range(len(x)):
+        if x[i] > 1:
+            break
+
+
 def test_what_cannot_be_compiled_is_refused_ahead():
-    types = {"x": polyc.f64["n"], "index": polyc.i64["n"], "y": polyc.f64["m"]}
-    with pytest.raises(polyc.errors.UnsupportedOp, match="which is written, depends on data"):
-        on_gpu(scatter).compile(**types)
+    with pytest.raises(polyc.errors.UnsupportedOp, match="leaves a loop early"):
+        on_gpu(leave).compile(x=polyc.f64["n"])
 
 
 def test_a_cpu_may_be_named_as_well():

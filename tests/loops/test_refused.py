@@ -77,12 +77,6 @@ def with_unassigned_local(x, n):
 
 
 @polyc.kernel
-def with_data_target(x, k):
-    for i in range(len(x)):
-        x[k[i]] = 0
-
-
-@polyc.kernel
 def with_text(x):
     x[0] = "one"
 
@@ -133,7 +127,6 @@ CASES = [
     (with_unknown_function, 3, "`gamma` is no function"),
     (with_counter_behind, 4, "'i' has no value here"),
     (with_unassigned_local, 4, "may be read before it is assigned"),
-    (with_data_target, 3, "depends on data"),
     (with_text, 2, "no number"),
     (with_boolean_sum, 2, "two booleans"),
     (with_wrong_rank, 2, "has 1 dimensions, but 2 subscripts"),

@@ -179,6 +179,22 @@ class Emitter:
             coordinates.append(value)
         return self._function(coordinates, self.arrays[at.array]), tuple(computed)
 
+    def pick(
+        self, at: Element, points: isl.Set, first: int
+    ) -> tuple[isl.PwMultiAff, tuple[Expr, ...]]:
+        """# S -> A: where an element is written, and what has to hold for it to be meant.
+
+        The coordinates that are data are what the loops from the `first` one on count.
+        """
+        index, computed = self.place(at, points)
+        tests = []
+        for k, (d, place) in enumerate(computed):
+            local = isl.LocalSpace.from_space(self.scope.domain.get_space())
+            here = isl.PwAff.var_on_domain(local, isl.dim_type.set, first + k)
+            index = index.set_pw_aff(d, self._named(here))
+            tests.append(call("eq", place, self._index(here)))
+        return index, tuple(tests)
+
     def _wrapped(
         self, value: isl.PwAff, size: isl.PwAff, points: isl.Set, at: Element, part: Expression
     ) -> isl.PwAff:

@@ -20,6 +20,8 @@ import islpy as isl
 import numpy as np
 
 from polyc.loops.lower.affine import Scope, affine, condition
+from polyc.loops.lower.aliases import alias_of
+from polyc.loops.lower.arms import find_beginnings
 from polyc.loops.lower.emit import Emitter
 from polyc.loops.lower.extrema import operator_of, reduced_by
 from polyc.loops.lower.narrow import narrow
@@ -41,14 +43,11 @@ from polyc.loops.read.syntax import (
     Number,
     Place,
     Unary,
-    commands,
-    expressions,
     same_but_for_places,
-    walk,
 )
 from polyc.loops.read.types import FLOAT64, is_float, join, settle
 from polyc.names import ISL_WORDS, fresh, identifier
-from polyc.scop.expr import BOOL, Const, Expr, call
+from polyc.scop.expr import BOOL, Const, Expr, Load, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement, identity
 from polyc.types.element_types import is_narrow
 
@@ -88,7 +87,8 @@ def lower(function: Function, signature: Signature, sizes: isl.Set | None = None
     context = signature.context()
     context = context if sizes is None else context.intersect_params(sizes)
     types = infer(function, signature.arguments)
-    lowering = _Lowering(function, signature, types, context.params())
+    begun = find_beginnings(function)
+    lowering = _Lowering(function, signature, types, context.params(), begun)
     scope = Scope(context, signature.shapes)
     for name in signature.numbers:
         scope = scope.with_value(name, scope.size(signature.numbers[name]))
@@ -104,6 +104,7 @@ class _Lowering:
     signature: Signature
     types: Types
     sizes: isl.Set  # of parameters alone
+    beginnings: frozenset[Place]  # assignments behind which alone a local is there
     statements: list[Statement] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
@@ -126,7 +127,8 @@ class _Lowering:
         for k, command in enumerate(body):
             match command:
                 case Assign():
-                    value = self._alias(command, scope, body[k + 1 :], guards)
+                    behind = body[k + 1 :]
+                    value = None if guards else alias_of(command, scope, behind, self.function)
                     if value is None:
                         nodes += self.assign(command, scope, guards)
                     else:
@@ -137,29 +139,6 @@ class _Lowering:
                 case Branch():
                     nodes += self.branch(command, scope, guards)
         return nodes, scope
-
-    def _alias(
-        self,
-        command: Assign,
-        scope: Scope,
-        behind: Sequence[Command],
-        guards: tuple[str, ...],
-    ) -> isl.PwAff | None:
-        """The value of a local that is assigned once, is affine, and is used behind that only.
-
-        n = A.shape[0]; for i in range(n): k = n - 1 - i; x[k] = …
-        """
-        if not isinstance(command.target, Name) or command.operator or guards:
-            return None
-        name = command.target.name
-        value = affine(command.value, scope)
-        if value is None:
-            return None
-        every = list(commands(self.function.body))
-        written = [c for c in every if isinstance(c, Assign) and c.target == replace_name(c, name)]
-        uses = sum(_mentions(c, name) for c in every)
-        inside = sum(_mentions(c, name) for c in commands(tuple(behind)))
-        return value if len(written) == 1 and uses == inside + 1 else None
 
     def loop(self, loop: Loop, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
         bounds = tuple(affine(b, scope) for b in (loop.start, loop.stop))
@@ -185,7 +164,7 @@ class _Lowering:
 
     def branch(self, at: Branch, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
         where = condition(at.condition, scope)
-        choice = self._choice(at)
+        choice = self._choice(at, scope)
         # What affine conditions leave out has no instance, unless all of it has one anyway.
         whole = where is None or (at.otherwise and not _is_split(where, scope))
         if choice is not None and whole:
@@ -218,7 +197,7 @@ class _Lowering:
             nodes += self.body(at.otherwise, scope, (*guards, other))[0]
         return nodes
 
-    def _choice(self, at: Command) -> Assign | None:
+    def _choice(self, at: Command, scope: Scope) -> Assign | None:
         """A condition that decides what one place is assigned, as an assignment.
 
         if c: A[i] = x
@@ -230,10 +209,12 @@ class _Lowering:
             return at if isinstance(at, Assign) and at.operator is None else None
         if len(at.then) != 1 or len(at.otherwise) > 1:
             return None
-        one = self._choice(at.then[0])
-        if one is None:
+        one = self._choice(at.then[0], scope)
+        if one is None or self._over_places(one.target, scope) is not scope:
             return None
-        other = self._choice(at.otherwise[0]) if at.otherwise else replace(one, value=one.target)
+        other = (
+            self._choice(at.otherwise[0], scope) if at.otherwise else replace(one, value=one.target)
+        )
         if other is None or not same_but_for_places(one.target, other.target):
             return None
         types = [self.types.of(each.value) for each in (one, other)]
@@ -245,40 +226,50 @@ class _Lowering:
     # -- assignments --------------------------------------------------------------------------
 
     def assign(self, at: Assign, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
-        """One statement, over the points of the scope."""
+        """One statement, over the points of the scope, and over all places if data picks one."""
         target, name = at.target, f"S{len(self.statements)}"
         array, dtype = self._written(target)
         arrays = {a: array_.name for a, array_ in self.signature.arrays.items()}
+        first = len(scope.iterators)
+        scope = self._over_places(target, scope)
         emitter = Emitter(name, scope, self.types, self.held, arrays, self._require(scope))
-        points = scope.domain
+        tests: list[Expr] = [emitter.load_local(self.held[g], BOOL) for g in guards]
+        if tests:
+            emitter = emitter.under(reduce(partial(call, "and"), tests))
         if isinstance(target, Element):
-            index, computed = emitter.place(target, points)
-            if computed:
-                at.place.refuse(
-                    f"a subscript of {target.array!r}, which is written, depends on data",
-                    "write at places that loop variables and sizes say",
-                )
+            index, picks = emitter.pick(target, scope.domain, first)
         else:
-            index = emitter.load_local(array, dtype).index
-        value, reduction = self._value(at, emitter, dtype, guards)
-        value = narrow(value)
+            index, picks = emitter.load_local(array, dtype).index, ()
+        there = Load(array, index, dtype) if picks else None
+        value, reduction = self._value(at, emitter, dtype, (*picks, *tests), there)
+        value = value if picks else narrow(value)
         domain = scope.domain.set_tuple_name(name)
         for k, iterator in enumerate(scope.iterators):
             domain = domain.set_dim_name(isl.dim_type.set, k, iterator)
+        origin = (f"line {at.place.line}",)
         self.statements.append(
-            Statement(
-                name,
-                domain,
-                scope.iterators,
-                array,
-                index,
-                value,
-                reduction,
-                (f"line {at.place.line}",),
-            )
+            Statement(name, domain, scope.iterators, array, index, value, reduction, origin)
         )
         self.places[name] = at.place
-        return [StatementLeaf(name)]
+        nodes: list[OrderNode] = [StatementLeaf(name)]
+        for k in reversed(range(first, len(scope.iterators))):
+            nodes = [LoopNode(scope.iterators[k], k, False, tuple(nodes), places=True)]
+        return nodes
+
+    def _over_places(self, target: Name | Element, scope: Scope) -> Scope:
+        """The scope inside of a loop over each dimension of what is written in which data picks.
+
+        h[x[i]] += 1   ->   for slot in range(len(h)): if x[i] == slot: h[slot] += 1
+        """
+        if not isinstance(target, Element):
+            return scope
+        shape = scope.shapes[target.array]
+        for subscript, extent in zip(target.subscripts, shape, strict=False):
+            if affine(subscript, scope) is None:
+                iterator = fresh("slot", scope.iterators)
+                bounds = scope.size(0), scope.size(extent)
+                scope = scope.enter(f" {iterator}", iterator, bounds, 1)
+        return scope
 
     def _written(self, target: Name | Element) -> tuple[str, np.dtype]:
         """The array that an assignment writes, and its type."""
@@ -294,30 +285,36 @@ class _Lowering:
         return self.held[target.name], dtype
 
     def _value(
-        self, at: Assign, emitter: Emitter, dtype: np.dtype, guards: tuple[str, ...]
+        self,
+        at: Assign,
+        emitter: Emitter,
+        dtype: np.dtype,
+        tests: Sequence[Expr],
+        there: Load | None,
     ) -> tuple[Expr, Reduction | None]:
-        """What is assigned, and the operator of a reduction."""
+        """What is assigned where some tests hold, and the operator of a reduction.
+
+        there: what is at a place that data picks.
+        """
         points = emitter.scope.domain
         met = settle(join(dtype, self.types.of(at.value))) if at.operator else dtype
-        tests: list[Expr] = [emitter.load_local(self.held[g], BOOL) for g in guards]
         test = reduce(partial(call, "and"), tests) if tests else None
-        emitter = emitter if test is None else emitter.under(test)
         found = self._reduction(at, dtype)
         if found and met == dtype and dtype != BOOL and not is_narrow(dtype):
             operator, part = found
             value = emitter.emit(part, dtype, points)
             value = call("neg", value) if at.operator == "-" else value
             if test is not None:
-                nothing = identity(operator, dtype)
-                neutral = -0.0 if operator == "add" and dtype.kind == "f" else nothing
-                value = call("select", test, value, Const(neutral, dtype))
+                value = call("select", test, value, neutral(operator, dtype))
             return value, operator
         written: Expression = at.value
         if at.operator:
             written = Binary(at.operator, at.target, at.value, at.place)
         value = emitter.emit(written, dtype, points)
         if test is not None:
-            value = call("select", test, value, emitter.emit(at.target, dtype, points))
+            begins = at.place in self.beginnings
+            kept = Const(0, dtype) if begins else there or emitter.emit(at.target, dtype, points)
+            value = call("select", test, value, kept)
         return value, None
 
     def _reduction(self, at: Assign, dtype: np.dtype) -> tuple[Reduction, Expression] | None:
@@ -382,13 +379,10 @@ def _divides(points: isl.Set) -> bool:
     return any(pieces.get_at(k).dim(isl.dim_type.div) for k in range(points.n_basic_set()))
 
 
-def replace_name(command: Assign, name: str) -> Name:
-    return Name(name, command.target.place)
-
-
-def _mentions(command: Command, name: str) -> int:
-    parts = (part for e in expressions(command) for part in walk(e))
-    return sum(isinstance(part, Name) and part.name == name for part in parts)
+def neutral(operator: Reduction, dtype: np.dtype) -> Const:
+    """What changes nothing: of sums the zero that keeps the sign of another."""
+    is_sum = operator == "add" and dtype.kind == "f"
+    return Const(-0.0 if is_sum else identity(operator, dtype), dtype)
 
 
 def _truth(at: Expression) -> Expression:

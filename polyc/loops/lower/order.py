@@ -23,12 +23,16 @@ class StatementLeaf:
 
 @dataclass(frozen=True)
 class LoopNode:
-    """A loop over the iterator at a depth, which counts down if it is `reversed`."""
+    """A loop over the iterator at a depth, which counts down if it is `reversed`.
+
+    places: nobody wrote it; it is over the places of which data picks one to be written.
+    """
 
     iterator: str
     depth: int
     reversed: bool
     body: tuple[OrderNode, ...]
+    places: bool = False
 
 
 OrderNode: TypeAlias = StatementLeaf | LoopNode
@@ -82,7 +86,7 @@ def _time(domain: isl.Set, path: Sequence[int | LoopNode], length: int) -> isl.M
 
 
 def original_tree(order: Sequence[OrderNode], domains: Mapping[str, isl.Set]) -> isl.Schedule:
-    """The loops as they were written, as a schedule tree."""
+    """The loops as they were written, as a schedule tree; those over places are left out."""
     whole = isl.UnionSet("{ }")
     for domain in domains.values():
         whole = whole.union(isl.UnionSet.from_set(domain))
@@ -105,6 +109,8 @@ def _insert(
     (only,) = order
     if isinstance(only, StatementLeaf):
         return node
+    if only.places:
+        return _insert(node, only.body, domains)
     node = node.insert_partial_schedule(
         isl.MultiUnionPwAff.from_union_pw_aff(counter_of(only, domains))
     )

@@ -20,6 +20,7 @@ from polyc.analysis.same_values import check_same_values
 from polyc.analysis.verify import verify_kernel
 from polyc.analysis.witness import show_first_pair
 from polyc.codegen.accumulate import accumulate
+from polyc.codegen.bound_by_data import bound_by_data
 from polyc.codegen.carry import carry
 from polyc.codegen.forget import forget_between_tiles
 from polyc.codegen.generate import generate_nest
@@ -224,7 +225,8 @@ def _generate(arranged: Arranged, signature: Signature, usual: bool, simd_bytes:
 
 def _in_lanes(kernel: Kernel, vectors: Vectors) -> Block:
     """The loops with results in registers, and with sums in several vectors."""
-    held = accumulate(carry(hold(drop_decided(kernel.body))), vectors.bytes)
+    held = bound_by_data(carry(hold(drop_decided(kernel.body))))
+    held = accumulate(held, vectors.bytes)
     final = widen_masks(find_registers(vectorise(held, vectors)))
     return forget_between_tiles(final, kernel.sizes, vectors)
 

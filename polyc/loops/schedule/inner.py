@@ -29,6 +29,7 @@ from polyc.loops.schedule.direction import (
 from polyc.loops.schedule.hyperplane import cut_at_hyperplane
 from polyc.loops.schedule.short import insert_short
 from polyc.scop.expr import BOOL, Call, Cast, walk
+from polyc.scop.picks import find_picks
 from polyc.scop.scop import Statement
 
 SUMS = ("add", "mul", "larger", "smaller")
@@ -42,6 +43,10 @@ SLOW = ("div", "sqrt")
 SLOW_IN_LANES = 8
 """What it is worth to have a slow operation of floats in lanes. A core divides eight doubles in 8
 to 16 cycles, and one in 4 to 5."""
+
+
+NEVER_IN_LANES = -1_000_000
+"""The same for a statement that is written at places of which data picks one."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +208,7 @@ def _plan(
     summed = {name for name in sums if name not in bound}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
     gains = {name: scores[name] + _arithmetic(statements[name]) for name in names}
+    gains.update(dict.fromkeys((n for n in names if find_picks(statements[n])), NEVER_IN_LANES))
     groups = _groups(bundles, time, pairs, carried, gains, summed)
     if len(names) == 1 and not groups[0].lanes and scores[names[0]] > 0:
         cut = cut_at_hyperplane(carried, moves[names[0]])

@@ -64,36 +64,41 @@ Shape = Callable[[isl.ScheduleNode], isl.ScheduleNode]
 def beside(
     bundles: Sequence[tuple[str, ...]],
     statements: Mapping[str, Statement],
+    held: isl.UnionMap,
     time: isl.UnionMap,
     validity: isl.UnionMap,
 ) -> list[tuple[str, ...]]:
-    """The bundles, those next to each other in one that read an array in the same iterations.
+    """The bundles, those in one that touch an array in the same iterations.
 
-    time  # S -> when, in the loops around a band and in it. What is read comes from memory once,
-    and what is written in turns, as the even and the odd elements of a row, goes there once. Sums
-    stay apart, each with its lanes, and so does what waits for each other.
+    held, time  # S -> when, in the loops around a band, and in it as well. What is read comes from
+    memory once, what one hands the other in an iteration is a register, and what is written in
+    turns, as the even and the odd elements of a row, goes there once. Sums stay apart, each with
+    its lanes, and so does what one iteration hands another.
     """
     ranges = {name: each.range() for name, _, each in maps(time)}
-    waiting = {(source, target) for source, target, _ in maps(validity)}
+    here = validity.intersect_domain(time.domain()).intersect_range(time.domain())
+    carried = here.intersect(equal_values(held)).subtract(equal_values(time))
+    waiting = {(source, target) for source, target, _ in maps(carried)}
 
-    def reads(names: Sequence[str]) -> set[str]:
-        return {x.array for name in names for x in statements[name].loads if x.index.dim(OUT)}
+    def touched(names: Sequence[str]) -> set[str]:
+        loads = {x.array for name in names for x in statements[name].loads if x.index.dim(OUT)}
+        return loads | {statements[n].array for n in names if statements[n].write.dim(OUT)}
 
     def fits(one: Sequence[str], other: Sequence[str]) -> bool:
-        pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
+        names = (*one, *other)
         return (
-            all(statements[name].reduction is None for name in (*one, *other))
-            and waiting.isdisjoint(pairs)
-            and bool(reads(one) & reads(other))
+            waiting.isdisjoint(pairs_of(names, names))
+            and bool(touched(one) & touched(other))
             and bool(ranges[one[0]].is_equal(ranges[other[0]]))
         )
 
     found: list[tuple[str, ...]] = []
     for bundle in bundles:
-        if found and fits(found[-1], bundle):
-            found[-1] = (*found[-1], *bundle)
-        else:
-            found.append(bundle)
+        for one in [*reversed(found)]:
+            if fits(one, bundle):
+                found.remove(one)
+                bundle = (*one, *bundle)
+        found.append(bundle)
     return found
 
 

@@ -24,6 +24,7 @@ from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.attach import attach_beginnings
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order, deepest
+from polyc.loops.schedule.places import at_first_places, insert_places
 from polyc.loops.schedule.strips import cut_at_functions
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.coalesce import coalesce
@@ -85,7 +86,8 @@ def schedule_by_isl(
     The loops as they were written, if it finds none.
     """
     order = order_but_sums(lowered.bare, dependences)
-    found = _ask_isl(lowered, dependences, order, most) if most else NO_SCHEDULE
+    firsts = at_first_places(lowered.bare.statements)
+    found = _ask_isl(lowered, dependences, order, most, firsts) if most else NO_SCHEDULE
     if isinstance(found, str):
         return keep_order(lowered, dependences, target, found)
     found = attach_beginnings(found, order.intersect_params(lowered.sizes))
@@ -120,11 +122,12 @@ def find_for_gpu(lowered: Lowered, most: int) -> Found:
     """isl's tree for any sizes, within so many operations.
 
     It is asked for outer loops that carry nothing, and where there are none for one that carries as
-    much as it can, so that those inside are free (PPCG; Verdoolaege et al. 2013, section 5).
+    much as it can, so that those inside are free (PPCG; Verdoolaege et al. 2013, section 5). Loops
+    over places that data picks carry nothing: threads have places, and look at all that is written.
     """
     wishes = {"schedule_outer_coincidence": 1}
     dependences = compute_dependences(lowered.bare)
-    return Found(_ask_isl(lowered, dependences, dependences.validity, most, wishes))
+    return Found(_ask_isl(lowered, dependences, dependences.validity, most, wishes=wishes))
 
 
 def schedule_for_gpu(
@@ -146,7 +149,7 @@ def _shared(
     notes: tuple[str, ...],
 ) -> LoopSchedule:
     sharing = Sharing({s.name: s for s in lowered.bare.statements}, dependences.validity)
-    shaped = sharing.shape(tree)
+    shaped = insert_places(sharing.shape(tree), sharing.statements)
     return LoopSchedule(shaped, origin, (*notes, *(sharing.shared or ("by one thread",))))
 
 
@@ -168,7 +171,7 @@ def _shaped(
     statements = {s.name: s for s in lowered.bare.statements}
     shaping = Shaping(statements, order, target, local, wide, in_strips)
     shaped, width = cut_at_functions(shaping.shape(tree), statements, target)
-    shaped = declare_scopes(shaped)
+    shaped = insert_places(declare_scopes(shaped), statements)
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)
     if shaping.strips:
         told = (*told, f"in strips: {', '.join(shaping.strips)}")
@@ -206,21 +209,28 @@ def _ask_isl(
     dependences: Dependences,
     order: isl.UnionMap,
     most: int,
+    firsts: isl.UnionPwMultiAff | None = None,
     wishes: Mapping[str, int] = MappingProxyType({}),
 ) -> isl.Schedule | str:
     """isl's schedule; or why there is none.
 
-    order  # S -> T: what it keeps; what else depends on each other is not in parallel. wishes:
-    options of isl besides the usual ones.
+    order  # S -> T: what it keeps; what else depends on each other is not in parallel. firsts
+    # S -> S: to the instances that stand for others, whose order is left open (`places.py`).
+    wishes: options of isl besides the usual ones.
     """
-    domain = union_domain(lowered.bare.statements)
+    whole = domain = union_domain(lowered.bare.statements)
     if max((each.n_basic_map() for _, _, each in maps(order)), default=0) > MOST_PIECES:
         return "the dependences are too many cases"
 
     def simple(relation: isl.UnionMap) -> isl.UnionMap:
+        if firsts is not None:
+            same = isl.UnionMap.from_union_pw_multi_aff(firsts)
+            relation = relation.apply_domain(same).apply_range(same)
         return coalesce(relation.gist_params(lowered.sizes)).drop_unused_params()
 
     close = dependences.without_reductions(dependences.flow).union(_side_by_side(lowered, order))
+    if firsts is not None:
+        domain = domain.apply(isl.UnionMap.from_union_pw_multi_aff(firsts))
     constraints = (
         isl.ScheduleConstraints.on_domain(domain.drop_unused_params())
         .set_validity(simple(order))
@@ -233,6 +243,9 @@ def _ask_isl(
             tree = constraints.compute_schedule()
     except isl.Error as error:
         return f"isl stopped ({str(error).splitlines()[0]})"
-    if find_broken(tree, order.intersect_params(lowered.sizes)) is not None:
+    if firsts is not None:
+        tree = tree.pullback_union_pw_multi_aff(firsts).intersect_domain(whole)
+    in_order = insert_places(tree, {s.name: s for s in lowered.bare.statements})
+    if find_broken(in_order, order.intersect_params(lowered.sizes)) is not None:
         return "it breaks a dependence"
     return tree

@@ -39,8 +39,9 @@ from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
 from polyc.loops.schedule.strips import Lanes, insert_strip
-from polyc.poly.tree import BAND, LEAF, MARK, is_unrolled, make_atomic, mark_members
+from polyc.poly.tree import BAND, LEAF, MARK, NESTED, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import calls_functions, walk
+from polyc.scop.picks import find_picks
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -186,9 +187,9 @@ class Shaping:
         together = frozenset[str]() if products else self.local if in_strips else self.wide
         bundles = bundles_of(leaf_order(node), self.statements, together)
         if not products:
-            domain, held = node.get_domain(), node.get_prefix_schedule_union_map()
-            time = held.flat_range_product(as_map(band.functions)).intersect_domain(domain)
-            bundles = beside(bundles, self.statements, time, self.order.validity)
+            held = node.get_prefix_schedule_union_map().intersect_domain(node.get_domain())
+            time = held.flat_range_product(as_map(band.functions))
+            bundles = beside(bundles, self.statements, held, time, self.order.validity)
         node, tile_marks = self._tile(node, band, sizes, shared)
         below = insert_parts(
             node.child(0), band, products, bundles, self.order.validity, self._plain
@@ -253,7 +254,8 @@ class Shaping:
         self, node: isl.ScheduleNode, band: Band, shared: bool, width: int
     ) -> isl.ScheduleNode | None:
         """A loop in strips of a width, which threads share if they share nothing yet."""
-        if not width:
+        picking = any(find_picks(self.statements[name]) for name in band.names)
+        if not width or picking:
             return None
         node = make_atomic(insert_strip(node, band, width))
         self.strips[f"loops of {_names(node)}"] = width
@@ -361,8 +363,9 @@ def _names(node: isl.ScheduleNode) -> str:
 def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
     """The tree with a mark below each band where local arrays may be declared.
 
-    Not above a parallel loop: what is declared there would be shared by its iterations. Nor inside
-    of a vector, whose lanes have one variable together.
+    And one around each nest that one thread does. Not above a parallel loop: what is
+    declared there would be shared by its iterations. Nor inside of a vector, whose lanes have one
+    variable together.
     """
 
     def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
@@ -375,7 +378,15 @@ def declare_scopes(tree: isl.Schedule) -> isl.Schedule:
             return node
         return node.child(0).insert_mark(isl.Id("scope")).parent()
 
-    return visit(tree.get_root()).get_schedule()
+    def surround(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        if not _has_parallel(node):
+            return node.insert_mark(isl.Id("scope"))
+        if node.get_type() in NESTED:
+            for k in range(node.n_children()):
+                node = surround(node.child(k).child(0)).ancestor(2)
+        return node
+
+    return surround(visit(tree.get_root()).child(0)).get_schedule()
 
 
 def _has_parallel(node: isl.ScheduleNode) -> bool:

@@ -1,0 +1,75 @@
+"""Loops over places of which data picks one: they go inside of all others, and stay as they are.
+
+    for i: for p: h[p] add= index(x[i]) == p ? 1 : 0
+
+Nothing is carried along p, so that isl would have it outermost, and in parallel: each place would
+look at all of x. With p inside, one iteration is left of it (`codegen/bound_by_data.py`). So
+schedules are made of instances without p, of which each stands for those with all its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+
+from polyc.loops.schedule.band import names_of
+from polyc.poly.tree import LEAF
+from polyc.scop.picks import find_picks
+from polyc.scop.scop import Statement
+
+SET = isl.dim_type.set
+
+
+def at_first_places(statements: Sequence[Statement]) -> isl.UnionPwMultiAff | None:
+    """# S -> S: each instance to the one at the first places; None if data picks none.
+
+    S[i, p] -> S[i, 0]
+    """
+    if not any(map(find_picks, statements)):
+        return None
+    whole = isl.UnionPwMultiAff("{ }")
+    for s in statements:
+        space = s.domain.get_space()
+        function = isl.MultiAff.identity(space.map_from_set())
+        for k in find_picks(s):
+            zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
+            function = function.set_aff(k, zero)
+        whole = whole.union_add(isl.UnionPwMultiAff.from_multi_aff(function))
+    return whole
+
+
+def insert_places(tree: isl.Schedule, statements: Mapping[str, Statement]) -> isl.Schedule:
+    """The tree with the loops over places inside of all others."""
+    picks = {name: found for name, s in statements.items() if (found := find_picks(s))}
+    if not picks:
+        return tree
+
+    def visit(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        for k in range(node.n_children()):
+            node = visit(node.child(k)).parent()
+        if node.get_type() == LEAF:
+            for name in names_of(node):
+                if name in picks and not _is_ordered(node, statements[name]):
+                    node = _insert(node, statements[name], [*picks[name]])
+        return node
+
+    return visit(tree.get_root()).get_schedule()
+
+
+def _is_ordered(node: isl.ScheduleNode, s: Statement) -> bool:
+    """Whether the loops around tell all instances of a statement from each other."""
+    around = node.get_prefix_schedule_union_map()
+    return bool(around.intersect_domain(isl.UnionSet.from_set(s.domain)).is_injective())
+
+
+def _insert(node: isl.ScheduleNode, s: Statement, picked: Sequence[int]) -> isl.ScheduleNode:
+    """The loops of one statement at a leaf, which is then their own; gives the node there."""
+    names = names_of(node)
+    assert len(names) == 1, f"{names} are in no order"
+    space = s.domain.get_space()
+    for k in picked:
+        here = isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), SET, k)
+        loop = isl.UnionPwAff.from_pw_aff(isl.PwAff.from_aff(here))
+        node = node.insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(loop)).child(0)
+    return node.ancestor(len(picked))

@@ -1,0 +1,66 @@
+"""Iterators that data picks: of all their values, a statement does something with one.
+
+    h[p] add= index(x[i]) == p ? 1 : 0                 p is x[i]; other places of h stay
+    a[p]  =   index(x[i]) == p ? b[i] : a[p]
+
+So sets have what a program writes where data says, `h[x[i]] += 1`: as a loop over all places, in
+which each asks whether it is meant. All that is known of order holds for it, and so do proofs. Of
+the loop one iteration is left when it is printed (`codegen/bound_by_data.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import islpy as isl
+
+from polyc.poly.affine import plain_iterator
+from polyc.scop.expr import Call, Const, Expr, Index, Load, Within, walk
+from polyc.scop.scop import Statement, identity
+
+
+def find_picks(statement: Statement) -> Mapping[int, Expr]:
+    """{the position of an iterator that data picks: what it has to be}"""
+    match statement.value:
+        case Call("select", (condition, _, otherwise)) if _changes_nothing(statement, otherwise):
+            return dict(_picks(condition))
+    return {}
+
+
+def _changes_nothing(statement: Statement, value: Expr) -> bool:
+    """Whether a value leaves what is there: it is neutral, or what is there."""
+    match value:
+        case Const(number) if statement.reduction:
+            return bool(number == identity(statement.reduction, statement.value.dtype))
+        case Load(array, index, _, ()) if not statement.reduction:
+            return array == statement.array and bool(index.plain_is_equal(statement.write))
+    return False
+
+
+def _picks(condition: Expr) -> Iterator[tuple[int, Expr]]:
+    for test in _tests(condition):
+        match test:
+            case Call("eq", (place, Index(value))):
+                found = plain_iterator(value)
+                if found is not None and found[1] == 0 and not _moves(place, found[0]):
+                    yield found[0], place
+
+
+def _moves(expr: Expr, iterator: int) -> bool:
+    """Whether an expression may change as an iterator moves."""
+    functions = [
+        part.value if isinstance(part, Index) else part.index
+        for part in walk(expr)
+        if isinstance(part, Index | Load)
+    ]
+    asks = any(isinstance(part, Within) for part in walk(expr))
+    return asks or any(f.involves_dims(isl.dim_type.in_, iterator, 1) for f in functions)
+
+
+def _tests(condition: Expr) -> Iterator[Expr]:
+    match condition:
+        case Call("and", parts):
+            for part in parts:
+                yield from _tests(part)
+        case _:
+            yield condition
