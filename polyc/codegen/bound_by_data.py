@@ -12,9 +12,12 @@
     for i in 0 .. 500:                                  for i in p[k], if it is one of 0 .. 500:
       y[i] = p[k] == i ? u[k] : y[i]              ->      y[i] = u[k]
 
+    for k in 0 .. n:                                    for k in max(0, b) .. min(n, e):
+      y add= b <= k and k < e ? v[k] : 0          ->      y add= v[k]
+
 All that such a loop does is update, and in other iterations what is added is neutral, or what is
-there stays. It is done last, on loops that have been proven with all their iterations: these are
-some of them.
+there stays; what it declares is gone behind each iteration. It is done last, on loops that have
+been proven with all their iterations: these are some of them.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
     walk_nodes,
 )
-from polyc.scop.expr import BOOL, INT64, Call, Const
+from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
 from polyc.scop.scop import identity
 
 ZERO = Affine(0, ())
@@ -53,7 +56,11 @@ def bound_by_data(block: Block) -> Block:
             return node
         end = _agreed(node, _find_end)
         if end is not None:
-            return replace(node, body=_rewritten(node, _without_end), end=end)
+            node = replace(node, body=_rewritten(node, _without_end), end=end)
+            begin = _agreed(node, _find_begin)
+            if begin is not None:
+                node = replace(node, body=_rewritten(node, _without_begin), begin=begin)
+            return node
         only = _agreed(node, _find_only)
         if only is not None:
             return replace(node, body=_rewritten(node, _without_only), only=only)
@@ -83,8 +90,11 @@ def _ask_once(block: Block) -> Block:
 
 
 def _agreed(loop: For, find: Callable[[Assign, For], LoopExpr | None]) -> LoopExpr | None:
-    """What all updates in a loop say of it."""
-    found = {find(node, loop) for node in walk_nodes(loop.body) if isinstance(node, Assign)}
+    """What all updates in a loop say of it, but those of locals that each iteration has anew."""
+    inside = [*walk_nodes(loop.body)]
+    own = {local.name for node in inside if isinstance(node, Block) for local in node.locals}
+    updates = (n for n in inside if isinstance(n, Assign) and n.target.array not in own)
+    found = {find(node, loop) for node in updates}
     return found.pop() if len(found) == 1 else None
 
 
@@ -94,18 +104,82 @@ def _rewritten(loop: For, rewrite: Callable[[Assign, For], Assign]) -> Block:
 
 def _find_end(assign: Assign, loop: For) -> LoopExpr | None:
     """What the loop's variable is compared with, if from there on nothing is added."""
-    match _condition(assign):
-        case Call("lt", (Value(index), end)) if _is_behind(_rest(index, loop), loop):
-            return end if _is_settled(end, loop) else None
+    for test in _tests(_condition(assign)):
+        match test:
+            case Call("lt", (Value(index), end)) if _is_behind(_rest(index, loop), loop):
+                return end if _is_settled(end, loop) else None
     return None
 
 
 def _without_end(assign: Assign, loop: For) -> Assign:
     """The update without the question, where it is the one that ends the loop."""
+
+    def is_end(test: LoopExpr) -> bool:
+        match test:
+            case Call("lt", (Value(index), end)):
+                return _rest(index, loop) == ZERO and _is_settled(end, loop)
+        return False
+
+    return _without(assign, is_end)
+
+
+def _find_begin(assign: Assign, loop: For) -> LoopExpr | None:
+    """What the loop's variable is compared with, if before that nothing is added."""
+    found = (test for test in _tests(_condition(assign)) if _is_begin(test, loop))
+    test = next(found, None)
+    return None if test is None or loop.step != 1 else _arguments(test)[0]
+
+
+def _without_begin(assign: Assign, loop: For) -> Assign:
+    """The update without that question."""
+    return _without(assign, lambda test: _is_begin(test, loop))
+
+
+def _is_begin(test: LoopExpr, loop: For) -> bool:
+    match test:
+        case Call("le", (begin, Value(index))):
+            return _rest(index, loop) == ZERO and _is_settled(begin, loop)
+    return False
+
+
+def _without(assign: Assign, is_answered: Callable[[LoopExpr], bool]) -> Assign:
+    """An assignment without the first test of its condition that has been answered."""
     match assign.value:
-        case Call("select", (Call("lt", (Value(index), _)), value, _)):
-            return replace(assign, value=value) if _rest(index, loop) == ZERO else assign
+        case Call("select", (condition, value, other)):
+            tests = _tests(condition)
+            answered = next(filter(is_answered, tests), None)
+            if answered is None:
+                return assign
+            left = [test for test in tests if test is not answered]
+            value = _granted(value, answered)
+            if not left:
+                return replace(assign, value=value)
+            arguments = (_all(left), value, other)
+            return replace(assign, value=replace(assign.value, arguments=arguments))
     return assign
+
+
+def _granted(expr: LoopExpr, test: LoopExpr) -> LoopExpr:
+    """An expression where a test holds.
+
+    x[b <= k and k < e ? c[k] : 0], where b <= k   ->   x[k < e ? c[k] : 0]
+    """
+    if expr == test:
+        return Const(True, BOOL)
+    match expr:
+        case Call(function, arguments):
+            parts = tuple(_granted(part, test) for part in arguments)
+            if function == "select" and parts[0] == Const(True, BOOL):
+                return parts[1]
+            if function == "and" and Const(True, BOOL) in parts:
+                return parts[1] if parts[0] == Const(True, BOOL) else parts[0]
+            return replace(expr, arguments=parts)
+        case Cast(argument):
+            return replace(expr, argument=_granted(argument, test))
+        case Read(dynamic=dynamic):
+            places = tuple((d, _granted(place, test)) for d, place in dynamic)
+            return replace(expr, dynamic=places)
+    return expr
 
 
 def _find_only(assign: Assign, loop: For) -> LoopExpr | None:
@@ -120,13 +194,7 @@ def _find_only(assign: Assign, loop: For) -> LoopExpr | None:
 
 def _without_only(assign: Assign, loop: For) -> Assign:
     """The update without the test that picks the loop's iteration."""
-    assert isinstance(assign.value, Call)
-    condition, value, neutral = assign.value.arguments
-    picked = next(test for test in _tests(condition) if _is_pick(test, loop))
-    others = [test for test in _tests(condition) if test is not picked]
-    if not others:
-        return replace(assign, value=value)
-    return replace(assign, value=replace(assign.value, arguments=(_all(others), value, neutral)))
+    return _without(assign, lambda test: _is_pick(test, loop))
 
 
 def _find_asked(assign: Assign, loop: For) -> LoopExpr | None:

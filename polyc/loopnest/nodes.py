@@ -155,9 +155,9 @@ class For:
     "wgmma": the same for a warpgroup, in the background until an `Await`. "copy": a vector loop
     whose copies to shared memory go on in the background, until a barrier that waits. "box": loops
     around such a copy, which the tensor memory accelerator brings at once; a tensor map says of
-    which array. end, only: where data ends it, or which one of its iterations there is, if any
-    (`codegen/bound_by_data.py`). ahead: places to fetch. forgets: an iteration begins with nothing
-    in registers that was read from memory before (`codegen/forget.py`).
+    which array. begin, end, only: where data begins and ends it, or which one of its iterations
+    there is, if any (`codegen/bound_by_data.py`). ahead: places to fetch. forgets: an iteration
+    begins with nothing in registers that was read from memory before (`codegen/forget.py`).
     """
 
     var: str
@@ -171,6 +171,7 @@ class For:
     lanes: int = 0
     reduces: tuple[tuple[Reduction, str], ...] = ()
     instruction: str | Spelled = ""
+    begin: LoopExpr | None = None
     end: LoopExpr | None = None
     only: LoopExpr | None = None
     ahead: tuple[Element, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from polyc.loopnest.index import Condition
-from polyc.loopnest.nodes import Assign, Element, LoopExpr, Read, Test
+from polyc.loopnest.nodes import Assign, Element, For, LoopExpr, Read, Test
 from polyc.scop.expr import Call, Cast
 
 
@@ -14,6 +14,13 @@ def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> A
     """The assignment with every element that it touches rewritten."""
     value = rewrite_reads(assign.value, rewrite)
     return replace(assign, target=rewrite(assign.target), value=value)
+
+
+def rewrite_loop(loop: For, rewrite: Callable[[Element], Element]) -> For:
+    """The loop, but not its body, with every element rewritten that it touches itself."""
+    data = (loop.begin, loop.end, loop.only)
+    begin, end, only = (e and rewrite_reads(e, rewrite) for e in data)
+    return replace(loop, ahead=tuple(map(rewrite, loop.ahead)), begin=begin, end=end, only=only)
 
 
 def rewrite_reads(expr: LoopExpr, rewrite: Callable[[Element], Element]) -> LoopExpr:

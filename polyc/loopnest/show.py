@@ -85,8 +85,9 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             mark += f" of {lanes} lanes" if lanes else ""
             mark += f", {apart} apart" if apart > 1 else ""
             end = f"min({upper}, {show_expr(node.end)})" if node.end else f"{upper}"
+            begin = f"max({lower}, {show_expr(node.begin)})" if node.begin else f"{lower}"
             where = f"{show_expr(node.only)} of " if node.only else ""
-            yield f"{indent}for {var} in {where}{lower} .. {end} step {step}:{mark}"
+            yield f"{indent}for {var} in {where}{begin} .. {end} step {step}:{mark}"
             yield from _show(body, indent + "  ")
         case If(condition, then, otherwise):
             yield f"{indent}if {show_condition(condition)}:"

@@ -22,7 +22,7 @@ from polyc.loopnest.nodes import (
     rewrite_nodes,
     walk_nodes,
 )
-from polyc.loopnest.rewrite import rewrite_elements, rewrite_reads
+from polyc.loopnest.rewrite import rewrite_elements, rewrite_loop
 from polyc.names import array_name, local_name
 
 
@@ -39,12 +39,8 @@ def name_for_c(kernel: Kernel, called: Mapping[str, str] = MappingProxyType({}))
         match node:
             case Assign():
                 return rewrite_elements(node, lambda element: _renamed(element, names))
-            case For(end=end) if end is not None:
-                return replace(node, end=rewrite_reads(end, lambda e: _renamed(e, names)))
-            case For(only=only) if only is not None:
-                return replace(node, only=rewrite_reads(only, lambda e: _renamed(e, names)))
-            case For(ahead=ahead) if ahead:
-                return replace(node, ahead=tuple(_renamed(element, names) for element in ahead))
+            case For():
+                return rewrite_loop(node, lambda element: _renamed(element, names))
             case TileMove(first=first, second=second):
                 return replace(node, first=_renamed(first, names), second=_renamed(second, names))
             case Transpose(array=array):

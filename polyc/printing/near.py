@@ -20,7 +20,7 @@ from polyc.loopnest.index import const, times
 from polyc.loopnest.index_text import show_index
 from polyc.loopnest.instructions import address
 from polyc.loopnest.nodes import Assign, Block, Element, For, Near, Node, TileMove, rewrite_nodes
-from polyc.loopnest.rewrite import rewrite_elements, rewrite_reads
+from polyc.loopnest.rewrite import rewrite_elements, rewrite_loop
 from polyc.printing.scope import LINE, Scope
 from polyc.types.element_types import scalar_type
 from polyc.types.sizes import Extent
@@ -71,9 +71,8 @@ def _renamed(block: Block, names: Mapping[str, str]) -> Block:
         match node:
             case Assign():
                 return rewrite_elements(node, element)
-            case For(ahead=ahead, end=end, only=only) if ahead or end or only:
-                end, only = (e and rewrite_reads(e, element) for e in (end, only))
-                return replace(node, ahead=tuple(map(element, ahead)), end=end, only=only)
+            case For():
+                return rewrite_loop(node, element)
             case TileMove(first=first, second=second):
                 return replace(node, first=element(first), second=element(second))
         return node

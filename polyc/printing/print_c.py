@@ -268,6 +268,9 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         if not (loop.lower.is_constant and loop.upper.is_constant):
             # What says where a loop ends need not exist where no iteration would read it.
             last = f"{first} < {most} ? {last} : {most}"
+        if loop.begin is not None:
+            begin = f"pc_max({printer.expr(loop.begin, place.scope)}, {first})"
+            first = f"{first} < {most} ? {begin} : {most}"
     elif loop.only is not None:
         within = f"({first} <= {loop.var} && {loop.var} < {most})"
         if _is_within(loop.only, loop):
@@ -294,7 +297,7 @@ def _is_within(only: LoopExpr, loop: For) -> bool:
     """Whether the iteration that data picks is within its loop, if that has any."""
     match only:
         case Call("index", (_, bound)):
-            extent = const(bound.value) if isinstance(bound, Const) else None
+            extent = const(int(bound.value)) if isinstance(bound, Const) else None
             extent = bound.index if isinstance(bound, Value) else extent
             return loop.lower == const(0) and loop.upper == extent
     return False

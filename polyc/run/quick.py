@@ -16,7 +16,7 @@ import functools
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsInt
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def make_quick(
     weights: Any,
     sizes: Any,
     arena_bytes: int,
-    arrays: Sequence[tuple[np.dtype, Sequence[SupportsInt]]],
+    arrays: Sequence[tuple[np.dtype, Sequence[int | str]]],
 ) -> Quick | None:
     """polyc_run of a library on arrays of these types and shapes; None where that cannot be.
 

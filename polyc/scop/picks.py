@@ -1,11 +1,12 @@
-"""Iterators that data picks: of all their values, a statement does something with one.
+"""Iterators that data picks: a statement does something with one of all their values, or some.
 
     h[p] add= index(x[i]) == p ? 1 : 0                 p is x[i]; other places of h stay
     a[p]  =   index(x[i]) == p ? b[i] : a[p]
+    y[i] add= begin[i] <= k and k < end[i] ? v[k] : 0      k is in begin[i] .. end[i]
 
 So sets have what a program writes where data says, `h[x[i]] += 1`: as a loop over all places, in
 which each asks whether it is meant. All that is known of order holds for it, and so do proofs. Of
-the loop one iteration is left when it is printed (`codegen/bound_by_data.py`).
+the loop what is meant is left when it is printed (`codegen/bound_by_data.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,28 @@ def find_picks(statement: Statement) -> Mapping[int, Expr]:
         case Call("select", (condition, _, otherwise)) if _changes_nothing(statement, otherwise):
             return dict(_picks(condition))
     return {}
+
+
+def find_walks(statement: Statement) -> frozenset[int]:
+    """The positions of iterators of which data says where they begin and end."""
+    match statement.value:
+        case Call("select", (condition, _, _)):
+            tests = list(_tests(condition))
+            begins = {k for test in tests if (k := _compared(test, "le", 1)) is not None}
+            ends = {k for test in tests if (k := _compared(test, "lt", 0)) is not None}
+            return frozenset(begins & ends)
+    return frozenset()
+
+
+def _compared(test: Expr, function: str, side: int) -> int | None:
+    """The iterator that a test compares with data, on one side of it."""
+    match test:
+        case Call(name, arguments) if name == function:
+            one, other = arguments[side], arguments[1 - side]
+            if isinstance(one, Index) and isinstance(other, Load):
+                found = plain_iterator(one.value)
+                return found[0] if found is not None and found[1] == 0 else None
+    return None
 
 
 def _changes_nothing(statement: Statement, value: Expr) -> bool:

@@ -247,3 +247,15 @@ def _compared(operator: str, one: isl.PwAff, other: isl.PwAff) -> isl.Set:
             return one.eq_set(other)
         case _:
             return one.ne_set(other)
+
+
+def is_split(where: isl.Set, scope: Scope) -> bool:
+    """Whether a condition cuts a domain into two convex parts, each a loop of its own."""
+    parts = (scope.domain.intersect(where), scope.domain.subtract(where))
+    return all(part.coalesce().n_basic_set() <= 1 and not _divides(part) for part in parts)
+
+
+def _divides(points: isl.Set) -> bool:
+    """Whether a set says something of remainders, as of even numbers."""
+    pieces = points.get_basic_set_list()
+    return any(pieces.get_at(k).dim(isl.dim_type.div) for k in range(points.n_basic_set()))

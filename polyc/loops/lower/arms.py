@@ -1,4 +1,4 @@
-"""Locals of one branch: under a condition on data they are assigned for nobody else.
+"""Locals of one branch, or of one loop: under a condition on data they are there for nobody else.
 
     if a[i] > b[i]:                             s = a[i] - b[i] if c else 0
         s = a[i] - b[i]          ->             y[i] = y[i] + s if c else y[i]
@@ -46,17 +46,19 @@ def find_beginnings(function: Function) -> frozenset[Place]:
 
 
 def _beginnings(body: Sequence[Command], name: str) -> Iterator[tuple[Place, int]]:
-    """Where the outermost branches that begin with a local do so, and how often they mention it."""
+    """Where the outermost bodies that begin with a local do so, and how often they mention it."""
     for command in body:
+        arms: tuple[Sequence[Command], ...] = ()
         if isinstance(command, Loop):
-            yield from _beginnings(command.body, name)
+            arms = (command.body,)
         elif isinstance(command, Branch):
-            for arm in (command.then, command.otherwise):
-                first = next((c for c in arm if mentions([c])[name]), None)
-                if first is not None and _local(first) == name and mentions([first])[name] == 1:
-                    yield first.place, mentions(arm)[name]
-                else:
-                    yield from _beginnings(arm, name)
+            arms = (command.then, command.otherwise)
+        for arm in arms:
+            first = next((c for c in arm if mentions([c])[name]), None)
+            if first is not None and _local(first) == name and mentions([first])[name] == 1:
+                yield first.place, mentions(arm)[name]
+            else:
+                yield from _beginnings(arm, name)
 
 
 def _local(command: Command) -> str | None:

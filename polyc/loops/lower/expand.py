@@ -18,7 +18,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.order import LoopNode, OrderNode
 from polyc.loops.read.sizes import Signature
 from polyc.scop.expr import Expr, Load, rebuild

@@ -15,17 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from typing import TypeAlias
 
 import islpy as isl
 import numpy as np
 
-from polyc.loops.lower.affine import Scope, affine, condition
+from polyc.loops.lower.affine import Scope, affine, condition, is_split
 from polyc.loops.lower.aliases import alias_of
 from polyc.loops.lower.arms import find_beginnings
 from polyc.loops.lower.emit import Emitter
 from polyc.loops.lower.extrema import operator_of, reduced_by
+from polyc.loops.lower.lowered import Lowered, Requirement
 from polyc.loops.lower.narrow import narrow
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
+from polyc.loops.lower.walks import find_extent, picks_places, walks_in, within
 from polyc.loops.read.infer import Types, infer
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import (
@@ -34,6 +37,7 @@ from polyc.loops.read.syntax import (
     Branch,
     Choice,
     Command,
+    Comparison,
     Element,
     Expression,
     Function,
@@ -47,36 +51,14 @@ from polyc.loops.read.syntax import (
 )
 from polyc.loops.read.types import FLOAT64, is_float, join, settle
 from polyc.names import ISL_WORDS, fresh, identifier
-from polyc.scop.expr import BOOL, Const, Expr, Load, call
+from polyc.scop.expr import BOOL, INT64, Const, Expr, Load, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement, identity
 from polyc.types.element_types import is_narrow
 
+Guards: TypeAlias = tuple[Expression, ...]
+"""Conditions on data under which something is executed: locals that hold them, or comparisons."""
+
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """Sizes for which a kernel would do what it may not: `sizes`, what happens, and where."""
-
-    sizes: isl.Set  # of parameters alone
-    what: str
-    place: Place
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A kernel as a scop, with its original order as a tree, and what calls are checked for.
-
-    bare: the same scop without its context. Its domains are as simple as the text, which isl's
-    scheduler needs, and are supersets of those that are executed. sizes: what it is lowered for.
-    """
-
-    scop: Scop
-    bare: Scop
-    sizes: isl.Set  # of parameters alone
-    order: tuple[OrderNode, ...]
-    places: Mapping[str, Place]  # statement -> where it stands
-    requirements: tuple[Requirement, ...]
 
 
 def lower(function: Function, signature: Signature, sizes: isl.Set | None = None) -> Lowered:
@@ -111,6 +93,7 @@ class _Lowering:
     locals: dict[str, Array] = field(default_factory=dict)
     requirements: list[Requirement] = field(default_factory=list)
     conditions: int = 0
+    walks: int = 0
 
     def __post_init__(self) -> None:
         for name, array in self.signature.arrays.items():
@@ -120,7 +103,7 @@ class _Lowering:
     # -- commands -----------------------------------------------------------------------------
 
     def body(
-        self, body: Sequence[Command], scope: Scope, guards: tuple[str, ...]
+        self, body: Sequence[Command], scope: Scope, guards: Guards
     ) -> tuple[list[OrderNode], Scope]:
         """The nodes of a body, and its scope with the values that it has defined."""
         nodes: list[OrderNode] = []
@@ -140,14 +123,10 @@ class _Lowering:
                     nodes += self.branch(command, scope, guards)
         return nodes, scope
 
-    def loop(self, loop: Loop, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+    def loop(self, loop: Loop, scope: Scope, guards: Guards) -> list[OrderNode]:
         bounds = tuple(affine(b, scope) for b in (loop.start, loop.stop))
         if bounds[0] is None or bounds[1] is None:
-            loop.place.refuse(
-                f"a bound of the loop over {loop.variable!r} is not affine in loop variables, "
-                "sizes and whole numbers",
-                "use sums, multiples, //, %, min and max of them",
-            )
+            return self._walk(loop, scope, guards)
         iterator = self._iterator(loop.variable, scope)
         inside = scope.enter(loop.variable, iterator, (bounds[0], bounds[1]), loop.step)
         if inside.domain.is_empty():
@@ -156,17 +135,47 @@ class _Lowering:
         depth = len(scope.iterators)
         return [LoopNode(iterator, depth, loop.step < 0, tuple(nodes))] if nodes else []
 
+    def _walk(self, loop: Loop, scope: Scope, guards: Guards) -> list[OrderNode]:
+        """A loop whose bounds are data: over all that it may walk, under a condition.
+
+        for k in range(b[i], b[i + 1]): s += x[k]
+
+        ->   for k in range(len(x)): if begin <= k and k < end: s += x[k]
+        """
+        extent = find_extent(loop, scope)
+        self.walks += 1
+        names = f"{loop.variable} begins {self.walks}", f"{loop.variable} ends {self.walks}"
+        nodes: list[OrderNode] = []
+        for name, bound in zip(names, (loop.start, loop.stop), strict=True):
+            self.types = Types({**self.types.names, name: INT64}, self.types.elements)
+            self.beginnings |= {loop.place}
+            nodes += self.assign(
+                Assign(Name(name, loop.place), bound, None, loop.place), scope, guards
+            )
+            written = self.statements[-1]
+            self.statements[-1] = replace(written, value=within(written, extent, scope))
+        iterator = self._iterator(loop.variable, scope)
+        inside = scope.enter(loop.variable, iterator, (extent.sub(extent), extent), 1)
+        begin, end = (Name(name, loop.place) for name in names)
+        counter = Name(loop.variable, loop.place)
+        behind = Comparison("<=", begin, counter, loop.place)
+        before = Comparison("<", counter, end, loop.place)
+        below, _ = self.body(loop.body, inside, (*guards, behind, before))
+        if below:
+            nodes.append(LoopNode(iterator, len(scope.iterators), False, tuple(below)))
+        return nodes
+
     def _iterator(self, variable: str, scope: Scope) -> str:
         base = identifier(variable.replace(".", "_")) or "i"
         if base.lower() in ISL_WORDS or base[0].isdigit() or base.startswith(("size_", "step_")):
             base = f"i_{base}"
         return fresh(base, scope.iterators)
 
-    def branch(self, at: Branch, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+    def branch(self, at: Branch, scope: Scope, guards: Guards) -> list[OrderNode]:
         where = condition(at.condition, scope)
         choice = self._choice(at, scope)
         # What affine conditions leave out has no instance, unless all of it has one anyway.
-        whole = where is None or (at.otherwise and not _is_split(where, scope))
+        whole = where is None or (at.otherwise and not is_split(where, scope))
         if choice is not None and whole:
             return self.assign(choice, scope, guards)
         if where is not None:
@@ -186,15 +195,17 @@ class _Lowering:
         name = f"if {self.conditions}"
         self.types = Types({**self.types.names, name: BOOL}, self.types.elements)
         kept = Assign(Name(name, at.place), _truth(at.condition), None, at.place)
-        nodes = self.assign(kept, scope, ())
-        nodes += self.body(at.then, scope, (*guards, name))[0]
+        self.beginnings |= {at.place}
+        # A place that data picks is looked at only where Python would.
+        nodes = self.assign(kept, scope, guards if picks_places(at.condition, scope) else ())
+        nodes += self.body(at.then, scope, (*guards, kept.target))[0]
         if at.otherwise:
             self.conditions += 1
             other = f"if {self.conditions}"
             self.types = Types({**self.types.names, other: BOOL}, self.types.elements)
-            opposite = Unary("not", Name(name, at.place), at.place)
+            opposite = Unary("not", kept.target, at.place)
             nodes += self.assign(Assign(Name(other, at.place), opposite, None, at.place), scope, ())
-            nodes += self.body(at.otherwise, scope, (*guards, other))[0]
+            nodes += self.body(at.otherwise, scope, (*guards, Name(other, at.place)))[0]
         return nodes
 
     def _choice(self, at: Command, scope: Scope) -> Assign | None:
@@ -225,7 +236,7 @@ class _Lowering:
 
     # -- assignments --------------------------------------------------------------------------
 
-    def assign(self, at: Assign, scope: Scope, guards: tuple[str, ...]) -> list[OrderNode]:
+    def assign(self, at: Assign, scope: Scope, guards: Guards) -> list[OrderNode]:
         """One statement, over the points of the scope, and over all places if data picks one."""
         target, name = at.target, f"S{len(self.statements)}"
         array, dtype = self._written(target)
@@ -233,7 +244,7 @@ class _Lowering:
         first = len(scope.iterators)
         scope = self._over_places(target, scope)
         emitter = Emitter(name, scope, self.types, self.held, arrays, self._require(scope))
-        tests: list[Expr] = [emitter.load_local(self.held[g], BOOL) for g in guards]
+        tests = [emitter.emit(guard, BOOL, scope.domain) for guard in guards]
         if tests:
             emitter = emitter.under(reduce(partial(call, "and"), tests))
         if isinstance(target, Element):
@@ -242,7 +253,7 @@ class _Lowering:
             index, picks = emitter.load_local(array, dtype).index, ()
         there = Load(array, index, dtype) if picks else None
         value, reduction = self._value(at, emitter, dtype, (*picks, *tests), there)
-        value = value if picks else narrow(value)
+        value = value if picks or walks_in(guards) else narrow(value)
         domain = scope.domain.set_tuple_name(name)
         for k, iterator in enumerate(scope.iterators):
             domain = domain.set_dim_name(isl.dim_type.set, k, iterator)
@@ -365,18 +376,6 @@ class _Lowering:
         )
         simple = replace(scop, statements=tuple(bare), context=None)
         return Lowered(scop, simple, self.sizes, order, self.places, tuple(self.requirements))
-
-
-def _is_split(where: isl.Set, scope: Scope) -> bool:
-    """Whether a condition cuts a domain into two convex parts, each a loop of its own."""
-    parts = (scope.domain.intersect(where), scope.domain.subtract(where))
-    return all(part.coalesce().n_basic_set() <= 1 and not _divides(part) for part in parts)
-
-
-def _divides(points: isl.Set) -> bool:
-    """Whether a set says something of remainders, as of even numbers."""
-    pieces = points.get_basic_set_list()
-    return any(pieces.get_at(k).dim(isl.dim_type.div) for k in range(points.n_basic_set()))
 
 
 def neutral(operator: Reduction, dtype: np.dtype) -> Const:

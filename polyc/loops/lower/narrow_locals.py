@@ -18,7 +18,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import compute_dependences
 from polyc.loops.lower.expand import expand
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.narrow import INT32, Bounds, Known, bounds_of, fits, narrow
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
 from polyc.names import fresh
 from polyc.poly.affine import coefficients, outputs, tuple_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.read.sizes import Signature
 
 LEAST = (1, 2, 3, 4)

@@ -17,7 +17,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyc.analysis.dependences import Dependences, maps
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.names import fresh
 from polyc.scop.expr import Expr, Load, rebuild
 from polyc.scop.scop import Scop, Statement

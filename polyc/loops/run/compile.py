@@ -34,7 +34,8 @@ from polyc.loopnest.index import Condition
 from polyc.loopnest.nodes import Block, Kernel
 from polyc.loopnest.prototype import Param
 from polyc.loopnest.registers import find_registers
-from polyc.loops.lower.lower import Lowered, Requirement, lower
+from polyc.loops.lower.lower import lower
+from polyc.loops.lower.lowered import Lowered, Requirement
 from polyc.loops.lower.narrow_locals import narrow_locals
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature

@@ -25,7 +25,8 @@ from polyc.codegen.cuda.launches import place_launches, print_launches
 from polyc.codegen.cuda.settle import settle
 from polyc.codegen.generate import generate_nest
 from polyc.loopnest.nodes import Kernel
-from polyc.loops.lower.lower import Lowered, lower
+from polyc.loops.lower.lower import lower
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.narrow_locals import narrow_locals
 from polyc.loops.lower.usual import usual_sizes
 from polyc.loops.read.sizes import Signature, admits, leaves
@@ -53,6 +54,7 @@ from polyc.poly.show import show_tree
 from polyc.program.program import Program
 from polyc.promote.spaces import assign_spaces
 from polyc.schedule.schedule import Schedule
+from polyc.scop.picks import find_walks
 from polyc.threads.block_barriers import place_block_barriers
 from polyc.trace import make_trace
 from polyc.types.ranges import assume
@@ -94,12 +96,23 @@ def begin(
     with assume(signature.sizes):
         lowered = lower(function, signature)
         check_initialised(lowered, compute_dependences(lowered.scop).uninitialised)
+        _check_bounds(lowered)
         usual = usual_sizes(lowered, signature)
         found = Found(NO_SCHEDULE)
         if given is None and lowered.scop.statements:
             best = expand_all(lower(function, signature, usual), signature)
             found = find_for_gpu(best, options.max_operations)
     return Front(function, signature, lowered, usual, found, given)
+
+
+def _check_bounds(lowered: Lowered) -> None:
+    """No loop has bounds that are data: all that it could walk would be walked."""
+    for s in lowered.scop.statements:
+        if find_walks(s):
+            lowered.places[s.name].refuse(
+                "the bounds of a loop around this are data, which kernels for a GPU cannot have",
+                "compile it for a CPU",
+            )
 
 
 @dataclass(frozen=True)

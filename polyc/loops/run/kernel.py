@@ -112,8 +112,9 @@ class LoopKernel:
             return
         values = self._bind(arguments, named)
         call = self._find(values)(values, self.threads)
-        before, self._before, self._again = self._before, call and call.kind, None
-        if call is not None and call.kind is not None and call.kind == before:
+        before, self._again = self._before, None
+        self._before = None if call is None else call.kind
+        if call is not None and self._before is not None and self._before == before:
             self._again = Repeat.of(call, arguments, named, self.function.arguments)
 
     def explain(self) -> str:

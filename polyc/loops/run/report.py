@@ -9,7 +9,7 @@ from polyc.analysis.proof import Proof
 from polyc.codegen.cuda.grid import Grid, HostNode, Steps, When
 from polyc.loopnest.index_text import show_condition, show_index
 from polyc.loopnest.nodes import For, walk_nodes
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.read.sizes import Signature
 from polyc.loops.run.compile import CompiledLoops
 from polyc.loops.run.compile_cuda import CompiledForCuda

@@ -18,7 +18,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences, compute_dependences
 from polyc.loops.lower.expand import expand
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.transposed import copy_columns
 from polyc.loops.lower.webs import split_locals
 from polyc.loops.read.sizes import Signature

@@ -17,7 +17,7 @@ import islpy as isl
 
 from polyc.analysis.dependences import Dependences
 from polyc.errors import IllegalSchedule
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, counter_of
 from polyc.loops.schedule.blocks import declare_stacks
 from polyc.loops.schedule.schedule import LoopSchedule

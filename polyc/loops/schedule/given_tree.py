@@ -15,7 +15,7 @@ from polyc.analysis.conflicts import order_but_sums
 from polyc.analysis.dependences import Dependences
 from polyc.analysis.witness import Unproven
 from polyc.errors import IllegalSchedule
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.schedule.schedule import LoopSchedule
 from polyc.loops.schedule.short import MOST_VALUES, is_short
 from polyc.names import show, show_text

@@ -1,10 +1,11 @@
-"""Loops over places of which data picks one: they go inside of all others, and stay as they are.
+"""Loops over places of which data picks one go inside of all others; loops that data ends stay.
 
     for i: for p: h[p] add= index(x[i]) == p ? 1 : 0
 
 Nothing is carried along p, so that isl would have it outermost, and in parallel: each place would
 look at all of x. With p inside, one iteration is left of it (`codegen/bound_by_data.py`). So
-schedules are made of instances without p, of which each stands for those with all its values.
+schedules are made of instances without p, of which each stands for those with all its values. A
+loop of which data says where it begins and ends stays where it is, with all that is inside of it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from polyc.loops.schedule.band import names_of
+from polyc.loops.schedule.band import as_map, names_of
+from polyc.loops.schedule.direction import rows_of
 from polyc.poly.tree import LEAF
-from polyc.scop.picks import find_picks
+from polyc.scop.picks import find_picks, find_walks
 from polyc.scop.scop import Statement
 
 SET = isl.dim_type.set
@@ -73,3 +75,17 @@ def _insert(node: isl.ScheduleNode, s: Statement, picked: Sequence[int]) -> isl.
         loop = isl.UnionPwAff.from_pw_aff(isl.PwAff.from_aff(here))
         node = node.insert_partial_schedule(isl.MultiUnionPwAff.from_union_pw_aff(loop)).child(0)
     return node.ancestor(len(picked))
+
+
+def is_walk(node: isl.ScheduleNode, statements: Mapping[str, Statement]) -> bool:
+    """Whether a band is a loop of which data says where it begins and ends."""
+    partial = node.band_get_partial_schedule()
+    if partial.dim(SET) != 1:
+        return False
+    function = as_map([partial.get_union_pw_aff(0)])
+    return any(
+        row[k]
+        for name in names_of(node)
+        for row in rows_of(function, statements[name])
+        for k in find_walks(statements[name])
+    )

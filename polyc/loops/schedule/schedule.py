@@ -18,7 +18,7 @@ import islpy as isl
 
 from polyc.analysis.conflicts import order_but_sums
 from polyc.analysis.dependences import Dependences, compute_dependences, maps
-from polyc.loops.lower.lower import Lowered
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.lower.order import innermost_bodies, original_tree
 from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.attach import attach_beginnings
@@ -30,6 +30,7 @@ from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.coalesce import coalesce
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
+from polyc.scop.picks import find_walks
 from polyc.target.machine import Target
 
 
@@ -60,6 +61,7 @@ the operations that it may use do not stop it.
 """
 
 NO_SCHEDULE = "it is for sizes that are not usual"
+BOUNDS_ARE_DATA = "data says where a loop begins and ends"
 
 
 def keep_order(
@@ -85,6 +87,8 @@ def schedule_by_isl(
 
     The loops as they were written, if it finds none.
     """
+    if any(map(find_walks, lowered.bare.statements)):
+        return keep_order(lowered, dependences, target, BOUNDS_ARE_DATA)
     order = order_but_sums(lowered.bare, dependences)
     firsts = at_first_places(lowered.bare.statements)
     found = _ask_isl(lowered, dependences, order, most, firsts) if most else NO_SCHEDULE

@@ -35,13 +35,14 @@ from polyc.loops.schedule.inner import (
 )
 from polyc.loops.schedule.joint import join_tiles
 from polyc.loops.schedule.parts import beside, insert_parts
+from polyc.loops.schedule.places import is_walk
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
 from polyc.loops.schedule.strips import Lanes, insert_strip
 from polyc.poly.tree import BAND, LEAF, MARK, NESTED, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import calls_functions, walk
-from polyc.scop.picks import find_picks
+from polyc.scop.picks import find_picks, find_walks
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -97,11 +98,12 @@ class Shaping:
 
         cut: into how many parts tiles are cut, so that threads share a part of what they would.
         """
-        if node.get_type() == BAND:
+        if node.get_type() == BAND and not is_walk(node, self.statements):
             return self._band(node, shared, cut)
         if node.get_type() == MARK:
             node, cut = node.delete(), IN_JOINT
             return self._outer(node, Band.of(node, self.order.validity), shared, cut)
+        shared = shared or node.get_type() == BAND
         for k in range(node.n_children()):
             node = self._visit(node.child(k), shared, cut).parent()
         return node
@@ -222,7 +224,8 @@ class Shaping:
             node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
             shared = shared or "parallel" in tile_marks
             node = node.child(0)
-        sunk = sink_last(node, band, self.statements, self.order.validity)
+        walks = any(find_walks(self.statements[name]) for name in band.names)
+        sunk = None if walks else sink_last(node, band, self.statements, self.order.validity)
         if sunk is not None:
             node, band = sunk, Band.of(sunk, self.order.validity)
             order = band.order
@@ -254,8 +257,8 @@ class Shaping:
         self, node: isl.ScheduleNode, band: Band, shared: bool, width: int
     ) -> isl.ScheduleNode | None:
         """A loop in strips of a width, which threads share if they share nothing yet."""
-        picking = any(find_picks(self.statements[name]) for name in band.names)
-        if not width or picking:
+        statements = [self.statements[name] for name in band.names]
+        if not width or any(find_picks(s) or find_walks(s) for s in statements):
             return None
         node = make_atomic(insert_strip(node, band, width))
         self.strips[f"loops of {_names(node)}"] = width
