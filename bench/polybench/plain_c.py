@@ -116,12 +116,15 @@ class _Printer:
                     yield f"{INDENT * depth}}}"
 
     def head(self, loop: Loop) -> str:
-        """for (int64_t i = 0; i < n; i++)"""
+        """for (int64_t i = 0; i < n; i++), or until a local is true."""
         i = self.expressions.names[loop.variable]
         start, stop = (self.expressions.whole(e) for e in (loop.start, loop.stop))
         test = "<" if loop.step > 0 else ">"
         step = {1: f"{i}++", -1: f"{i}--"}.get(loop.step, f"{i} += {loop.step}")
-        return f"for (int64_t {i} = {start}; {i} {test} {stop}; {step})"
+        going = f"{i} {test} {stop}"
+        if loop.left:
+            going = f"!{self.expressions.names[loop.left]} && {going}"
+        return f"for (int64_t {i} = {start}; {going}; {step})"
 
     def assign(self, at: Assign) -> str:
         """A target, the operator of C if there is one, and the value in the target's type."""

@@ -15,6 +15,10 @@
     for k in 0 .. n:                                    for k in max(0, b) .. min(n, e):
       y add= b <= k and k < e ? v[k] : 0          ->      y add= v[k]
 
+    for k in 0 .. n:                                    for k in 0 .. n until left:
+      y add= not left ? v[k] : 0                  ->      y add= v[k]
+      left = not left and v[k] > 9 ? true : left          left = v[k] > 9 ? true : left
+
 All that such a loop does is update, and in other iterations what is added is neutral, or what is
 there stays; what it declares is gone behind each iteration. It is done last, on loops that have
 been proven with all their iterations: these are some of them.
@@ -23,10 +27,10 @@ been proven with all their iterations: these are some of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
 
+from polyc.codegen.questions import all_of, condition_of, keeps, tests_of, without
 from polyc.loopnest.index import Affine, Extremum, FloorDiv, Var, variables
 from polyc.loopnest.nodes import (
     Assign,
@@ -42,8 +46,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
     walk_nodes,
 )
-from polyc.scop.expr import BOOL, INT64, Call, Cast, Const
-from polyc.scop.scop import identity
+from polyc.scop.expr import BOOL, INT64, Call, Const
 
 ZERO = Affine(0, ())
 
@@ -54,6 +57,9 @@ def bound_by_data(block: Block) -> Block:
     def visit(node: Node) -> Node:
         if not isinstance(node, For) or node.kind != "sequential" or node.end is not None:
             return node
+        left = _agreed(node, _find_left)
+        if left is not None:
+            node = replace(node, body=_still(node.body, left), left=left)
         end = _agreed(node, _find_end)
         if end is not None:
             node = replace(node, body=_rewritten(node, _without_end), end=end)
@@ -66,7 +72,18 @@ def bound_by_data(block: Block) -> Block:
             return replace(node, body=_rewritten(node, _without_only), only=only)
         return node
 
-    return _ask_once(rewrite_nodes(block, visit))
+    return _ask_once(rewrite_nodes(rewrite_nodes(block, visit), _ask_of_picked))
+
+
+def _ask_of_picked(node: Node) -> Node:
+    """What else is asked about an iteration that data picks, asked once for it."""
+    if not isinstance(node, For) or node.only is None:
+        return node
+    asked = _agreed(node, _find_settled)
+    if asked is None:
+        return node
+    body = _rewritten(node, _without_settled)
+    return replace(node, body=body, left=Call("not", (asked,), BOOL))
 
 
 def _ask_once(block: Block) -> Block:
@@ -91,11 +108,19 @@ def _ask_once(block: Block) -> Block:
 
 def _agreed(loop: For, find: Callable[[Assign, For], LoopExpr | None]) -> LoopExpr | None:
     """What all updates in a loop say of it, but those of locals that each iteration has anew."""
-    inside = [*walk_nodes(loop.body)]
-    own = {local.name for node in inside if isinstance(node, Block) for local in node.locals}
-    updates = (n for n in inside if isinstance(n, Assign) and n.target.array not in own)
-    found = {find(node, loop) for node in updates}
+    own = _own(loop)
+    found = {
+        find(node, loop)
+        for node in walk_nodes(loop.body)
+        if isinstance(node, Assign) and node.target.array not in own
+    }
     return found.pop() if len(found) == 1 else None
+
+
+def _own(loop: For) -> set[str]:
+    """The locals that each iteration of a loop has anew."""
+    blocks = (node for node in walk_nodes(loop.body) if isinstance(node, Block))
+    return {local.name for block in blocks for local in block.locals}
 
 
 def _rewritten(loop: For, rewrite: Callable[[Assign, For], Assign]) -> Block:
@@ -104,7 +129,7 @@ def _rewritten(loop: For, rewrite: Callable[[Assign, For], Assign]) -> Block:
 
 def _find_end(assign: Assign, loop: For) -> LoopExpr | None:
     """What the loop's variable is compared with, if from there on nothing is added."""
-    for test in _tests(_condition(assign)):
+    for test in tests_of(condition_of(assign)):
         match test:
             case Call("lt", (Value(index), end)) if _is_behind(_rest(index, loop), loop):
                 return end if _is_settled(end, loop) else None
@@ -120,19 +145,19 @@ def _without_end(assign: Assign, loop: For) -> Assign:
                 return _rest(index, loop) == ZERO and _is_settled(end, loop)
         return False
 
-    return _without(assign, is_end)
+    return without(assign, is_end)
 
 
 def _find_begin(assign: Assign, loop: For) -> LoopExpr | None:
     """What the loop's variable is compared with, if before that nothing is added."""
-    found = (test for test in _tests(_condition(assign)) if _is_begin(test, loop))
+    found = (test for test in tests_of(condition_of(assign)) if _is_begin(test, loop))
     test = next(found, None)
     return None if test is None or loop.step != 1 else _arguments(test)[0]
 
 
 def _without_begin(assign: Assign, loop: For) -> Assign:
     """The update without that question."""
-    return _without(assign, lambda test: _is_begin(test, loop))
+    return without(assign, lambda test: _is_begin(test, loop))
 
 
 def _is_begin(test: LoopExpr, loop: For) -> bool:
@@ -142,49 +167,35 @@ def _is_begin(test: LoopExpr, loop: For) -> bool:
     return False
 
 
-def _without(assign: Assign, is_answered: Callable[[LoopExpr], bool]) -> Assign:
-    """An assignment without the first test of its condition that has been answered."""
-    match assign.value:
-        case Call("select", (condition, value, other)):
-            tests = _tests(condition)
-            answered = next(filter(is_answered, tests), None)
-            if answered is None:
-                return assign
-            left = [test for test in tests if test is not answered]
-            value = _granted(value, answered)
-            if not left:
-                return replace(assign, value=value)
-            arguments = (_all(left), value, other)
-            return replace(assign, value=replace(assign.value, arguments=arguments))
-    return assign
+def _find_left(assign: Assign, loop: For) -> Read | None:
+    """What some iteration sets, behind which nothing is done in others."""
+    own = _own(loop)
+    assigns = (n for n in walk_nodes(loop.body) if isinstance(n, Assign))
+    written = {n.target for n in assigns if n.target.array not in own}
+    for test in tests_of(condition_of(assign)):
+        match test:
+            case Call("not", (Read(element, dynamic=()) as left,)) if element in written:
+                if _inside(loop).isdisjoint(v for index in element.index for v in variables(index)):
+                    return left
+    return None
 
 
-def _granted(expr: LoopExpr, test: LoopExpr) -> LoopExpr:
-    """An expression where a test holds.
-
-    x[b <= k and k < e ? c[k] : 0], where b <= k   ->   x[k < e ? c[k] : 0]
-    """
-    if expr == test:
-        return Const(True, BOOL)
-    match expr:
-        case Call(function, arguments):
-            parts = tuple(_granted(part, test) for part in arguments)
-            if function == "select" and parts[0] == Const(True, BOOL):
-                return parts[1]
-            if function == "and" and Const(True, BOOL) in parts:
-                return parts[1] if parts[0] == Const(True, BOOL) else parts[0]
-            return replace(expr, arguments=parts)
-        case Cast(argument):
-            return replace(expr, argument=_granted(argument, test))
-        case Read(dynamic=dynamic):
-            places = tuple((d, _granted(place, test)) for d, place in dynamic)
-            return replace(expr, dynamic=places)
-    return expr
+def _still(body: Block, left: LoopExpr) -> Block:
+    """The body of a loop that ends when it is left: up to where it may be, nobody asks."""
+    assert isinstance(left, Read)
+    nodes = list(body.body)
+    for k, node in enumerate(nodes):
+        inside = [n for n in walk_nodes(node) if isinstance(n, Assign)]
+        if isinstance(node, Assign):
+            nodes[k] = without(node, lambda test: test == Call("not", (left,), BOOL))
+        if any(n.target == left.element for n in inside):
+            break
+    return replace(body, body=tuple(nodes))
 
 
 def _find_only(assign: Assign, loop: For) -> LoopExpr | None:
     """The one value of the loop's variable with which something is added."""
-    picks = [test for test in _tests(_condition(assign)) if _is_pick(test, loop)]
+    picks = [test for test in tests_of(condition_of(assign)) if _is_pick(test, loop)]
     if not picks or loop.step != 1:
         return None
     place, index = _arguments(picks[0])
@@ -194,55 +205,36 @@ def _find_only(assign: Assign, loop: For) -> LoopExpr | None:
 
 def _without_only(assign: Assign, loop: For) -> Assign:
     """The update without the test that picks the loop's iteration."""
-    return _without(assign, lambda test: _is_pick(test, loop))
+    return without(assign, lambda test: _is_pick(test, loop))
+
+
+def _find_settled(assign: Assign, loop: For) -> LoopExpr | None:
+    """What else is asked, and has one answer for the loop."""
+    asked = [test for test in tests_of(condition_of(assign)) if _is_settled(test, loop)]
+    return all_of(asked) if asked else None
+
+
+def _without_settled(assign: Assign, loop: For) -> Assign:
+    """The update without these questions."""
+    for test in tests_of(condition_of(assign)):
+        if _is_settled(test, loop):
+            assign = without(assign, lambda one, test=test: one == test)  # type: ignore[misc]
+    return assign
 
 
 def _find_asked(assign: Assign, loop: For) -> LoopExpr | None:
     """What is asked in each iteration, and has one answer for the loop: else nothing is done."""
-    asked = [test for test in _tests(_condition(assign)) if _is_settled(test, loop)]
-    return _all(asked) if asked and _keeps(assign) is not None else None
+    asked = [test for test in tests_of(condition_of(assign)) if _is_settled(test, loop)]
+    return all_of(asked) if asked and keeps(assign) is not None else None
 
 
 def _without_asked(assign: Assign, loop: For) -> Assign:
     """The update without these questions."""
     assert isinstance(assign.value, Call)
     kept, condition = assign.value.arguments
-    others = [test for test in _tests(condition) if not _is_settled(test, loop)]
-    value = _all(others) if others else Const(True, BOOL)
+    others = [test for test in tests_of(condition) if not _is_settled(test, loop)]
+    value = all_of(others) if others else Const(True, BOOL)
     return replace(assign, value=replace(assign.value, arguments=(kept, value)))
-
-
-def _all(tests: Sequence[LoopExpr]) -> LoopExpr:
-    return reduce(lambda a, b: Call("and", (a, b), BOOL), tests)
-
-
-def _keeps(assign: Assign) -> LoopExpr | None:
-    """What has to hold for an update to change the truth that it reads, and writes again."""
-    match assign.value:
-        case Call("or", (Read(element, dynamic=()), condition)) if element == assign.target:
-            return None if assign.reduction else condition
-    return None
-
-
-def _condition(assign: Assign) -> LoopExpr | None:
-    """What has to hold for an update to change anything: to add what is not neutral, to be true."""
-    match assign.value:
-        case Call("select", (condition, _, Const(neutral))) if assign.reduction:
-            nothing = bool(neutral == identity(assign.reduction, assign.dtype))
-            return condition if nothing else None
-        case Call("select", (condition, _, Read(element, dynamic=()))) if element == assign.target:
-            return None if assign.reduction else condition
-    return _keeps(assign)
-
-
-def _tests(condition: LoopExpr | None) -> list[LoopExpr]:
-    """The parts of a condition, all of which have to hold."""
-    match condition:
-        case None:
-            return []
-        case Call("and", parts):
-            return [test for part in parts for test in _tests(part)]
-    return [condition]
 
 
 def _is_pick(test: LoopExpr, loop: For) -> bool:

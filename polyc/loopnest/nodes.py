@@ -155,9 +155,10 @@ class For:
     "wgmma": the same for a warpgroup, in the background until an `Await`. "copy": a vector loop
     whose copies to shared memory go on in the background, until a barrier that waits. "box": loops
     around such a copy, which the tensor memory accelerator brings at once; a tensor map says of
-    which array. begin, end, only: where data begins and ends it, or which one of its iterations
-    there is, if any (`codegen/bound_by_data.py`). ahead: places to fetch. forgets: an iteration
-    begins with nothing in registers that was read from memory before (`codegen/forget.py`).
+    which array. begin, end, only, left: where data begins and ends it, which one of its iterations
+    there is, if any, and when there are no more (`codegen/bound_by_data.py`). ahead: places to
+    fetch. forgets: an iteration begins with nothing in registers that was read from memory before
+    (`codegen/forget.py`).
     """
 
     var: str
@@ -174,8 +175,14 @@ class For:
     begin: LoopExpr | None = None
     end: LoopExpr | None = None
     only: LoopExpr | None = None
+    left: LoopExpr | None = None
     ahead: tuple[Element, ...] = ()
     forgets: bool = False
+
+    @property
+    def asked(self) -> tuple[LoopExpr, ...]:
+        """The data that says which iterations there are."""
+        return tuple(e for e in (self.begin, self.end, self.only, self.left) if e is not None)
 
 
 @dataclass(frozen=True)

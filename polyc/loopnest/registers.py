@@ -95,10 +95,8 @@ def _in_memory(block: Block) -> set[str]:
     spoilt = {read.element.array for read in reads if read.guarded}
     spoilt |= {n.array for n in walk_nodes(block) if isinstance(n, Transpose)}
     spoilt |= {n.first.array for n in walk_nodes(block) if isinstance(n, TileMove)}
-    ends = (
-        e for n in walk_nodes(block) if isinstance(n, For) for e in (n.begin, n.end, n.only) if e
-    )
-    spoilt |= {e.element.array for end in ends for e in walk_expr(end) if isinstance(e, Read)}
+    asked = (e for n in walk_nodes(block) if isinstance(n, For) for e in n.asked)
+    spoilt |= {e.element.array for one in asked for e in walk_expr(one) if isinstance(e, Read)}
     seen: set[tuple[str, Register]] = set()
     for element, lanes in elements(block, None):
         if element.array not in own or element.array in spoilt:

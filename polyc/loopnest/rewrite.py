@@ -18,9 +18,10 @@ def rewrite_elements(assign: Assign, rewrite: Callable[[Element], Element]) -> A
 
 def rewrite_loop(loop: For, rewrite: Callable[[Element], Element]) -> For:
     """The loop, but not its body, with every element rewritten that it touches itself."""
-    data = (loop.begin, loop.end, loop.only)
-    begin, end, only = (e and rewrite_reads(e, rewrite) for e in data)
-    return replace(loop, ahead=tuple(map(rewrite, loop.ahead)), begin=begin, end=end, only=only)
+    said = (loop.begin, loop.end, loop.only, loop.left)
+    begin, end, only, left = (None if e is None else rewrite_reads(e, rewrite) for e in said)
+    ahead = tuple(map(rewrite, loop.ahead))
+    return replace(loop, ahead=ahead, begin=begin, end=end, only=only, left=left)
 
 
 def rewrite_reads(expr: LoopExpr, rewrite: Callable[[Element], Element]) -> LoopExpr:

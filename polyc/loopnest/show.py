@@ -87,6 +87,7 @@ def _show(node: Node, indent: str) -> Iterator[str]:
             end = f"min({upper}, {show_expr(node.end)})" if node.end else f"{upper}"
             begin = f"max({lower}, {show_expr(node.begin)})" if node.begin else f"{lower}"
             where = f"{show_expr(node.only)} of " if node.only else ""
+            end += f" until {show_expr(node.left)}" if node.left else ""
             yield f"{indent}for {var} in {where}{begin} .. {end} step {step}:{mark}"
             yield from _show(body, indent + "  ")
         case If(condition, then, otherwise):

@@ -272,10 +272,18 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
             begin = f"pc_max({printer.expr(loop.begin, place.scope)}, {first})"
             first = f"{first} < {most} ? {begin} : {most}"
     elif loop.only is not None:
-        within = f"({first} <= {loop.var} && {loop.var} < {most})"
+        within = f"{first} <= {loop.var} && {loop.var} < {most}"
+        has_any = f"{first} < {most}"
+        if loop.left is not None:
+            stays = _print_stays(loop.left, printer, place.scope)
+            within, has_any = f"{within} && {stays}", f"{has_any} && {stays}"
+        first, last = printer.expr(loop.only, place.scope), f"{loop.var} + ({within})"
         if _is_within(loop.only, loop):
-            within = f"({first} < {most})"
-        first, last = printer.expr(loop.only, place.scope), f"{loop.var} + {within}"
+            yield f"{place.indent}if ({has_any}) {{"
+            yield f"{inside.indent}const i64 {loop.var} = {first};"
+            yield from _print_block(loop.body, inside, printer)
+            yield f"{place.indent}}}"
+            return
     if last:
         end = f"{loop.var}_end"
         yield (
@@ -284,6 +292,9 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         )
     else:
         yield f"{place.indent}{_loop_head(loop)}"
+    if loop.left is not None and loop.only is None:
+        yield f"{inside.indent}if ({printer.expr(loop.left, place.scope)})"
+        yield f"{inside.indent}{INDENT}break;"
     if loop.forgets:
         yield f"{inside.indent}PC_FORGET;"
     for element in loop.ahead:
@@ -291,6 +302,14 @@ def _print_for(loop: For, place: _Place, printer: Printer) -> Iterator[str]:
         yield f"{inside.indent}PC_FETCH(&{element.array}[{place_ahead}]);"
     yield from _print_block(loop.body, inside, printer)
     yield f"{place.indent}}}"
+
+
+def _print_stays(left: LoopExpr, printer: Printer, scope: Scope) -> str:
+    """That a loop is not left."""
+    match left:
+        case Call("not", (stays,)):
+            return printer.expr(stays, scope)
+    return f"!{printer.expr(left, scope)}"
 
 
 def _is_within(only: LoopExpr, loop: For) -> bool:

@@ -39,6 +39,16 @@ def find_walks(statement: Statement) -> frozenset[int]:
     return frozenset()
 
 
+def find_left(statement: Statement) -> Iterator[Load]:
+    """What must be false for a statement to do something, as that a loop was left."""
+    match statement.value:
+        case Call("select", (condition, _, _)):
+            for test in _tests(condition):
+                match test:
+                    case Call("not", (Load() as flag,)):
+                        yield flag
+
+
 def _compared(test: Expr, function: str, side: int) -> int | None:
     """The iterator that a test compares with data, on one side of it."""
     match test:

@@ -2,7 +2,7 @@
 
 Sums, recurrences, triangles, loops that run down, values read from elements that others write: what
 isl's scheduler, tiles, lanes, registers and threads have to get right together. Or grids with
-borders, whose loops are split.
+borders, whose loops are split; or loops of which data says where they write, and when they end.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ INDENT = "    "
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes one kernel of five arrays and a number."""
+    """Writes one kernel of five arrays and a number, of places, and of where rows begin."""
 
     random: random.Random
 
     def kernel(self) -> str:
         nests = [line for _ in range(self.random.randint(1, 3)) for line in self.nest()]
-        head = ["import polyc", "", "@polyc.kernel", "def f(A, B, x, y, z, s):", "    n = len(x)"]
+        head = ["import polyc", "", "@polyc.kernel"]
+        head += ["def f(A, B, x, y, z, s, p, b):", "    n = len(x)"]
         return "\n".join([*head, *nests, ""])
 
     def nest(self) -> list[str]:
@@ -134,6 +135,46 @@ class BorderWriter(Writer):
         return self.random.choice([v, v, v, v, *clipped, *periodic])
 
 
+@dataclass(frozen=True)
+class DataWriter(BorderWriter):
+    """Writes a kernel that scatters, leaves loops, and walks from where data says to where."""
+
+    def block(self, around: list[str]) -> list[str]:
+        which, v = self.random.random(), self.random.choice(around)
+        if which < 0.25:
+            return [self.scattered(around)]
+        if which < 0.4:
+            leave = self.random.choice(["continue", "break"])
+            lines = [f"if {self.term(around)} > 0.2:", INDENT + leave, *super().block(around)]
+            return [super().statement(around), *lines] if self.random.random() < 0.5 else lines
+        if which < 0.6:
+            lines = [f"t = {self.term(around)}", self.scattered(around), super().statement(around)]
+            self.random.shuffle(lines[1:])
+            last = f"y[{v}] += t * {self.term(around)}"
+            return [f"if {self.condition(around)}:", *(INDENT + line for line in [*lines, last])]
+        if which < 0.8:
+            value = f"{self.term([*around, 'w'])} * x[w]"
+            target = self.random.choice([f"y[{v}]", f"z[p[{v}]]", f"A[{v}, p[w]]", "z[w]"])
+            lines = [f"{target} {self.random.choice(['=', '+='])} 0.25 * {value}"]
+            if self.random.random() < 0.4:
+                leave = self.random.choice(["continue", "break"])
+                lines = [f"if x[w] < {self.term(around)}:", INDENT + leave, *lines]
+            head = f"for w in range(b[{v}], b[{v} + 1]):"
+            return [head, *(INDENT + line for line in lines)]
+        return super().block(around)
+
+    def scattered(self, around: list[str]) -> str:
+        statement, v = super().statement(around), self.random.choice(around)
+        operator = statement[statement.index("] ") + 2 :]
+        places = [f"y[p[{v}]]", f"z[p[{v}]]", f"A[p[{v}], {v}]", f"B[{v}, p[{v}]]"]
+        return f"{self.random.choice(places)} {operator}"
+
+    def term(self, around: list[str]) -> str:
+        if self.random.random() < 0.15:
+            return f"{self.random.choice(VECTORS)}[p[{self.random.choice(around)}]]"
+        return super().term(around)
+
+
 def write_kernel(seed: int) -> str:
     """The text of a module with a kernel f(A, B, x, y, z, s); the same for the same seed."""
     return Writer(random.Random(seed)).kernel()
@@ -142,3 +183,8 @@ def write_kernel(seed: int) -> str:
 def write_kernel_with_borders(seed: int) -> str:
     """The same of kernels that ask for borders."""
     return BorderWriter(random.Random(seed)).kernel()
+
+
+def write_kernel_of_data(seed: int) -> str:
+    """The same of kernels in which data says where something is written, and when loops end."""
+    return DataWriter(random.Random(seed)).kernel()

@@ -274,15 +274,38 @@ def test_data_says_where_something_is_written():
     check(on_gpu(scatter), random(40), rng.integers(-9, 9, 40), random(9))
 
 
-def leave(x):
-    for i in range(len(x)):
-        if x[i] > 1:
-            break
+def spread(x, y, step):
+    for i in range(len(y)):
+        x[i * step] = y[i]
+
+
+@pytest.mark.cuda
+def test_a_number_of_a_call_is_no_data():
+    check(on_gpu(spread), random(40), random(13), 3)
+
+
+def find(x, low, where):
+    for j in range(len(low)):
+        where[j] = -1
+        for i in range(len(x)):
+            if x[i] > low[j]:
+                where[j] = i
+                break
+
+
+@pytest.mark.cuda
+def test_a_loop_is_left():
+    check(on_gpu(find), random(40), random(7), np.zeros(7, np.int64))
+
+
+def repeat(x):
+    while x[0] < 1:
+        x[0] += 1
 
 
 def test_what_cannot_be_compiled_is_refused_ahead():
-    with pytest.raises(polyc.errors.UnsupportedOp, match="leaves a loop early"):
-        on_gpu(leave).compile(x=polyc.f64["n"])
+    with pytest.raises(polyc.errors.UnsupportedOp, match="`while` is outside of the subset"):
+        on_gpu(repeat).compile(x=polyc.f64["n"])
 
 
 def test_a_cpu_may_be_named_as_well():

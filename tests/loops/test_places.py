@@ -85,6 +85,37 @@ def bins(x, low, scale, h):
             h[0] -= 1
 
 
+@polyc.kernel
+def count_both(x, y, h, g):
+    for i in range(len(x)):
+        h[x[i]] += 1
+        g[y[i]] += x[i]
+
+
+@polyc.kernel
+def exchange(index, a):
+    for i in range(len(index)):
+        a[i], a[index[i]] = a[index[i]], a[i]
+
+
+@polyc.kernel
+def join_sets(one, other, root):
+    for k in range(len(one)):
+        a = one[k]
+        b = other[k]
+        for _ in range(len(root)):
+            if root[a] == a:
+                break
+            root[a] = root[root[a]]
+            a = root[a]
+        for _ in range(len(root)):
+            if root[b] == b:
+                break
+            b = root[b]
+        if a != b:
+            root[b] = a
+
+
 CASES = [
     (scatter, lambda n: (RNG.random(n), RNG.integers(-n, n, n), RNG.random(n))),
     (count, lambda n: (RNG.integers(-4, 7, n), np.zeros(7, np.int32))),
@@ -108,6 +139,17 @@ CASES = [
             np.zeros((n, 16), np.int64),
         ),
     ),
+    (
+        count_both,
+        lambda n: (
+            RNG.integers(0, 5, n),
+            RNG.integers(0, 6, n),
+            np.zeros(5, np.int32),
+            np.zeros(6, np.int64),
+        ),
+    ),
+    (exchange, lambda n: (RNG.integers(0, max(n, 1), n), np.arange(n))),
+    (join_sets, lambda n: (*RNG.integers(0, n + 1, (2, n)), np.arange(n + 1))),
     (invert, lambda n: (RNG.permutation(n), np.zeros(n, np.int64))),
     (bins, lambda n: (4 * RNG.random(n), 0.5, 3.0, np.zeros(8, np.int64))),
 ]
@@ -122,8 +164,14 @@ def test_it_means_what_python_means(kernel, make, n):
 def test_one_place_is_looked_at():
     count.compile(x=polyc.i64["n"], h=polyc.i64["m"])
     assert "eq(index(x[i], index(size_m)), index(slot)), 1, 0)" in count.explain()
-    assert "c1 = pc_index(x_[c0], size_m, status), c1_end = c1 +" in count.source
+    assert "const i64 c1 = pc_index(x_[c0], size_m, status);" in count.source
     assert "proven: " in count.explain()
+
+
+def test_of_a_matrix_one_place_is_looked_at():
+    add_at.compile(r=polyc.i64["n"], c=polyc.i64["n"], w=polyc.f64["n"], h=polyc.f64["p", "q"])
+    assert "const i64 c1 = pc_index(r_[c0], size_p, status);" in add_at.source
+    assert "const i64 c2 = pc_index(" in add_at.source
 
 
 def test_rows_are_counted_in_parallel():

@@ -5,7 +5,11 @@ import importlib.util
 import numpy as np
 import pytest
 
-from tests.loops.random_kernels import write_kernel, write_kernel_with_borders
+from tests.loops.random_kernels import (
+    write_kernel,
+    write_kernel_of_data,
+    write_kernel_with_borders,
+)
 from tests.sampling import sampled
 
 FEW = range(8)
@@ -28,10 +32,12 @@ def find_differences(seed, folder, write=write_kernel):
         shapes = [(n, n), (n, n), n, n, n]
         mine = [rng.random(shape) - 0.5 for shape in shapes]
         theirs = [array.copy() for array in mine]
+        places = rng.integers(-n, n, n)
+        begins = np.sort(rng.integers(0, n + 1, n + 1))
         kernel.threads = threads
-        kernel(*mine, 0.7)
+        kernel(*mine, 0.7, places, begins)
         with np.errstate(all="ignore"):
-            kernel.python(*theirs, 0.7)
+            kernel.python(*theirs, 0.7, places, begins)
         sane = [np.abs(other) < 1e6 for other in theirs]  # what explodes is not compared
         triples = zip(mine, theirs, sane, strict=True)
         same = (np.allclose(a[k], b[k], rtol=1e-6, atol=1e-9) for a, b, k in triples)
@@ -60,3 +66,14 @@ def test_a_random_kernel_with_borders_is_what_python_computes(seed, tmp_path):
 @pytest.mark.parametrize("seed", MANY)
 def test_more_random_kernels_with_borders(seed, tmp_path):
     assert find_differences(seed, tmp_path, write_kernel_with_borders) == []
+
+
+@pytest.mark.parametrize("seed", sampled(FEW, often={0, 3}))
+def test_a_random_kernel_of_data_is_what_python_computes(seed, tmp_path):
+    assert find_differences(seed, tmp_path, write_kernel_of_data) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", MANY)
+def test_more_random_kernels_of_data(seed, tmp_path):
+    assert find_differences(seed, tmp_path, write_kernel_of_data) == []

@@ -20,13 +20,6 @@ def with_while(x):
 
 
 @polyc.kernel
-def with_break(x):
-    for i in range(len(x)):
-        if x[i] > 0:
-            break
-
-
-@polyc.kernel
 def with_return(x):
     for i in range(len(x)):
         x[i] = 0
@@ -36,18 +29,6 @@ def with_return(x):
 @polyc.kernel
 def with_slice(x):
     x[1:3] = 0
-
-
-@polyc.kernel
-def with_product_bound(x, n, m):
-    for i in range(n * m):
-        x[i] = 0
-
-
-@polyc.kernel
-def with_data_bound(x, k):
-    for i in range(k[0]):
-        x[i] = 0
 
 
 @polyc.kernel
@@ -118,11 +99,8 @@ def with_assigned_counter(x):
 
 CASES = [
     (with_while, 2, "`while`"),
-    (with_break, 4, "`break`"),
     (with_return, 4, "gives nothing back"),
     (with_slice, 2, "a slice"),
-    (with_product_bound, 2, "not affine"),
-    (with_data_bound, 2, "not affine"),
     (with_list, 2, "runs over `range"),
     (with_unknown_function, 3, "`gamma` is no function"),
     (with_counter_behind, 4, "'i' has no value here"),

@@ -123,15 +123,29 @@ def test_nothing_else_is_walked():
     inside = multiply.source.split("for (i64 c1")[1]
     assert "c1 = 0 < pc_min(" in multiply.source
     assert "pc_select" not in inside.split("}")[0]
-    assert "isl's schedule is not used: data says where a loop begins and ends" in (
-        multiply.explain()
-    )
+    assert "isl's schedule is not used: data says where a loop ends" in multiply.explain()
     assert "in parallel: loops of" in multiply.explain()
 
 
 def test_what_is_inside_runs_in_lanes():
     check(multiply_matrix, *CASES[1][1](30))
     assert "mark  simd" in multiply_matrix.explain().split("band  k")[1]
+
+
+def test_neighbours_are_within_the_array():
+    @polyc.kernel
+    def differ(begin, x, s):
+        for i in range(len(s)):
+            last = i
+            for k in range(begin[i], begin[i + 1] - 1):
+                after = k + 1
+                s[last] += x[k + 1] - x[after] + x[k + 1] * x[k]
+            for k in range(begin[i] + 1, begin[i + 1]):
+                s[i] += x[k - 1]
+
+    b = rows(20, 5)
+    check(differ, b, RNG.random(b[-1]), np.zeros(20))
+    assert "slot" not in differ.explain()
 
 
 @pytest.mark.parametrize("begin", [[0, 2, 9], [-1, 1, 2], [0, 3, 5]])

@@ -27,9 +27,12 @@ from polyc.loops.read.syntax import (
     walk,
 )
 
+Beginning = tuple[str, Place]
+"""A local, and where it is assigned."""
 
-def find_beginnings(function: Function) -> frozenset[Place]:
-    """Where locals are assigned that no one outside of that branch, mentions."""
+
+def find_beginnings(function: Function) -> frozenset[Beginning]:
+    """Where locals are assigned that nobody outside of that body, and nothing before, mentions."""
     loops = {c.variable for c in commands(function.body) if isinstance(c, Loop)}
     begun = {
         name: list(_beginnings(function.body, name))
@@ -38,7 +41,7 @@ def find_beginnings(function: Function) -> frozenset[Place]:
     }
     whole = mentions(function.body)
     return frozenset(
-        place
+        (name, place)
         for name, found in begun.items()
         if whole[name] == sum(count for _, count in found)
         for place, _ in found

@@ -22,13 +22,13 @@ import numpy as np
 
 from polyc.loops.lower.affine import Scope, affine, condition, is_split
 from polyc.loops.lower.aliases import alias_of
-from polyc.loops.lower.arms import find_beginnings
+from polyc.loops.lower.arms import Beginning, find_beginnings
 from polyc.loops.lower.emit import Emitter
 from polyc.loops.lower.extrema import operator_of, reduced_by
 from polyc.loops.lower.lowered import Lowered, Requirement
 from polyc.loops.lower.narrow import narrow
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
-from polyc.loops.lower.walks import find_extent, picks_places, walks_in, within
+from polyc.loops.lower.walks import are_asked, find_extent, picks_places, within
 from polyc.loops.read.infer import Types, infer
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import (
@@ -56,7 +56,8 @@ from polyc.scop.scop import Array, Reduction, Scop, Statement, identity
 from polyc.types.element_types import is_narrow
 
 Guards: TypeAlias = tuple[Expression, ...]
-"""Conditions on data under which something is executed: locals that hold them, or comparisons."""
+"""Conditions on data under which something is executed: locals that hold them, and what loops that
+data ends ask in each iteration."""
 
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
 
@@ -86,7 +87,7 @@ class _Lowering:
     signature: Signature
     types: Types
     sizes: isl.Set  # of parameters alone
-    beginnings: frozenset[Place]  # assignments behind which alone a local is there
+    beginnings: frozenset[Beginning]  # assignments behind which alone a local is there
     statements: list[Statement] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class _Lowering:
     requirements: list[Requirement] = field(default_factory=list)
     conditions: int = 0
     walks: int = 0
+    left: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for name, array in self.signature.arrays.items():
@@ -110,8 +112,9 @@ class _Lowering:
         for k, command in enumerate(body):
             match command:
                 case Assign():
-                    behind = body[k + 1 :]
-                    value = None if guards else alias_of(command, scope, behind, self.function)
+                    value = None
+                    if not any(isinstance(guard, Name) for guard in guards):
+                        value = alias_of(command, scope, body[k + 1 :], self.function)
                     if value is None:
                         nodes += self.assign(command, scope, guards)
                     else:
@@ -125,6 +128,9 @@ class _Lowering:
 
     def loop(self, loop: Loop, scope: Scope, guards: Guards) -> list[OrderNode]:
         bounds = tuple(affine(b, scope) for b in (loop.start, loop.stop))
+        if loop.left:
+            guards = (*guards, Unary("not", Name(loop.left, loop.place), loop.place))
+            self.left |= {self.held[loop.left]}
         if bounds[0] is None or bounds[1] is None:
             return self._walk(loop, scope, guards)
         iterator = self._iterator(loop.variable, scope)
@@ -148,7 +154,7 @@ class _Lowering:
         nodes: list[OrderNode] = []
         for name, bound in zip(names, (loop.start, loop.stop), strict=True):
             self.types = Types({**self.types.names, name: INT64}, self.types.elements)
-            self.beginnings |= {loop.place}
+            self.beginnings |= {(name, loop.place)}
             nodes += self.assign(
                 Assign(Name(name, loop.place), bound, None, loop.place), scope, guards
             )
@@ -195,7 +201,7 @@ class _Lowering:
         name = f"if {self.conditions}"
         self.types = Types({**self.types.names, name: BOOL}, self.types.elements)
         kept = Assign(Name(name, at.place), _truth(at.condition), None, at.place)
-        self.beginnings |= {at.place}
+        self.beginnings |= {(name, at.place)}
         # A place that data picks is looked at only where Python would.
         nodes = self.assign(kept, scope, guards if picks_places(at.condition, scope) else ())
         nodes += self.body(at.then, scope, (*guards, kept.target))[0]
@@ -253,7 +259,7 @@ class _Lowering:
             index, picks = emitter.load_local(array, dtype).index, ()
         there = Load(array, index, dtype) if picks else None
         value, reduction = self._value(at, emitter, dtype, (*picks, *tests), there)
-        value = value if picks or walks_in(guards) else narrow(value)
+        value = value if picks or are_asked(guards) else narrow(value)
         domain = scope.domain.set_tuple_name(name)
         for k, iterator in enumerate(scope.iterators):
             domain = domain.set_dim_name(isl.dim_type.set, k, iterator)
@@ -323,7 +329,7 @@ class _Lowering:
             written = Binary(at.operator, at.target, at.value, at.place)
         value = emitter.emit(written, dtype, points)
         if test is not None:
-            begins = at.place in self.beginnings
+            begins = isinstance(at.target, Name) and (at.target.name, at.place) in self.beginnings
             kept = Const(0, dtype) if begins else there or emitter.emit(at.target, dtype, points)
             value = call("select", test, value, kept)
         return value, None
@@ -375,7 +381,8 @@ class _Lowering:
             context,
         )
         simple = replace(scop, statements=tuple(bare), context=None)
-        return Lowered(scop, simple, self.sizes, order, self.places, tuple(self.requirements))
+        requirements = tuple(self.requirements)
+        return Lowered(scop, simple, self.sizes, order, self.places, requirements, self.left)
 
 
 def neutral(operator: Reduction, dtype: np.dtype) -> Const:

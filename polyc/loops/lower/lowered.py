@@ -27,6 +27,7 @@ class Lowered:
 
     bare: the same scop without its context. Its domains are as simple as the text, which isl's
     scheduler needs, and are supersets of those that are executed. sizes: what it is lowered for.
+    left: locals that say whether a loop was left.
     """
 
     scop: Scop
@@ -35,3 +36,4 @@ class Lowered:
     order: tuple[OrderNode, ...]
     places: Mapping[str, Place]  # statement -> where it stands
     requirements: tuple[Requirement, ...]
+    left: frozenset[str] = frozenset()

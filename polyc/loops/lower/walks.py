@@ -13,11 +13,14 @@ import islpy as isl
 
 from polyc.loops.lower.affine import Scope, affine
 from polyc.loops.read.syntax import (
+    Binary,
     Comparison,
     Element,
     Expression,
     Loop,
     Name,
+    Number,
+    Unary,
     commands,
     expressions,
     walk,
@@ -30,7 +33,10 @@ OUTSIDE = 2**62
 
 
 def find_extent(loop: Loop, scope: Scope) -> isl.PwAff:
-    """# L -> Z: the extent of the shortest dimension that a loop's variable is a subscript of."""
+    """# L -> Z: how far a loop may go by the arrays that are subscripted by its variable.
+
+    x[k], y[k + 1]   ->   min(len(x), len(y) - 1), but not less than 0
+    """
     if loop.step != 1:
         loop.place.refuse(
             f"a bound of the loop over {loop.variable!r} is data, and its step is not 1",
@@ -42,8 +48,9 @@ def find_extent(loop: Loop, scope: Scope) -> isl.PwAff:
             if not isinstance(part, Element):
                 continue
             for subscript, extent in zip(part.subscripts, scope.shapes[part.array], strict=False):
-                if isinstance(subscript, Name) and subscript.name == loop.variable:
-                    size = scope.size(extent)
+                ahead = _ahead(subscript, loop.variable)
+                if ahead is not None:
+                    size = scope.size(extent).add_constant_val(isl.Val(-ahead))
                     shortest = size if shortest is None else shortest.min(size)
     if shortest is None:
         loop.place.refuse(
@@ -51,7 +58,19 @@ def find_extent(loop: Loop, scope: Scope) -> isl.PwAff:
             "and whole numbers, and no array is subscripted by it",
             "use sums, multiples, //, %, min and max of them, or loop over an array",
         )
-    return shortest
+    return shortest.max(shortest.sub(shortest))
+
+
+def _ahead(subscript: Expression, variable: str) -> int | None:
+    """How far ahead of a loop's variable a subscript is, if it follows it."""
+    match subscript:
+        case Name(name) if name == variable:
+            return 0
+        case Binary("+", Name(name), Number(int() as ahead)) if name == variable:
+            return max(ahead, 0)
+        case Binary("-", Name(name), Number(int())) if name == variable:
+            return 0
+    return None
 
 
 def within(bound: Statement, extent: isl.PwAff, scope: Scope) -> Expr:
@@ -65,9 +84,9 @@ def within(bound: Statement, extent: isl.PwAff, scope: Scope) -> Expr:
     return call("index", place, Index(after, INT64), dtype=INT64)
 
 
-def walks_in(guards: Sequence[Expression]) -> bool:
-    """Whether something is inside of a loop whose bounds are data."""
-    return any(isinstance(guard, Comparison) for guard in guards)
+def are_asked(guards: Sequence[Expression]) -> bool:
+    """Whether something is inside of a loop that data ends: each statement there asks about it."""
+    return any(isinstance(guard, Comparison | Unary) for guard in guards)
 
 
 def picks_places(expression: Expression, scope: Scope) -> bool:

@@ -82,6 +82,7 @@ def _renamed(body: tuple[Command, ...], arrays: dict[str, str], suffix: str) -> 
                 return replace(
                     command,
                     variable=_own(variable, suffix),
+                    left=_own(command.left, suffix) if command.left else "",
                     start=rewrite(start, leaf),
                     stop=rewrite(stop, leaf),
                     body=tuple(map(visit, inside)),

@@ -16,6 +16,7 @@ from typing import Any
 
 from polyc.errors import UnsupportedLoop
 from polyc.loops.read.inline import Callee, inline
+from polyc.loops.read.leaving import leaves_loop, without_leaves
 from polyc.loops.read.parse_expression import BINARY, Reader
 from polyc.loops.read.syntax import (
     Assign,
@@ -100,6 +101,7 @@ class _Parser:
     loops: list[str] = field(default_factory=list)
     calls: int = 0
     pairs: int = 0
+    leaves: int = 0
 
     def body(self, statements: list[ast.stmt]) -> tuple[Command, ...]:
         return tuple(c for s in statements for c in self.statement(s))
@@ -123,7 +125,7 @@ class _Parser:
                 read = self.reader.expression(value)
                 yield Assign(self.target(target), read, BINARY[type(op)], place)
             case ast.For():
-                yield self.loop(node, place)
+                yield from self.loop(node, place)
             case ast.If(test, then, otherwise):
                 condition = self.reader.expression(test)
                 yield Branch(condition, self.body(then), self.body(otherwise), place)
@@ -190,7 +192,8 @@ class _Parser:
         for target, value in zip(targets, found, strict=True):
             yield Assign(target, value, None, place)
 
-    def loop(self, node: ast.For, place: Place) -> Loop:
+    def loop(self, node: ast.For, place: Place) -> Iterator[Command]:
+        """A loop; behind a local that says whether it was left, if it breaks off."""
         if node.orelse:
             place.refuse("`else` of a loop is outside of the subset", "write it behind the loop")
         if not isinstance(node.target, ast.Name):
@@ -201,10 +204,16 @@ class _Parser:
         start, stop, step = self.range(node.iter, place)
         self.loops.append(variable)
         self.reader.variables.append(variable)
-        body = self.body(node.body)
+        self.leaves += 1
+        left, skipped = f"left {self.leaves}", f"skipped {self.leaves}"
+        self.reader.assigned |= {left, skipped}
+        leaves = leaves_loop(node.body)
+        if leaves:
+            yield Assign(Name(left, place), Number(False, place), None, place)
+        body = self.body(without_leaves(node.body, left, skipped))
         self.reader.variables.pop()
         self.loops.pop()
-        return Loop(variable, start, stop, step, body, place)
+        yield Loop(variable, start, stop, step, body, place, left if leaves else "")
 
     def range(self, node: ast.expr, place: Place) -> tuple[Any, Any, int]:
         """The bounds and the step of range(…)."""

@@ -56,8 +56,6 @@ _COMPARED: Mapping[type[ast.cmpop], str] = {
 }
 _REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is outside of the subset", "write `for … in range(…)`"),
-    ast.Break: ("`break` leaves a loop early", "say by `range` and `if` what is executed"),
-    ast.Continue: ("`continue` leaves an iteration early", "write the rest under an `if`"),
     ast.Return: ("a kernel gives nothing back", "write results into an array"),
     ast.FunctionDef: ("a function inside of a kernel", "write it outside, as a kernel"),
     ast.With: ("`with` is outside of the subset", "leave it out"),

@@ -133,7 +133,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Loop:
-    """for variable in range(start, stop, step)."""
+    """for variable in range(start, stop, step); if there is a local `left`, until it is true."""
 
     variable: str
     start: Expression
@@ -141,6 +141,7 @@ class Loop:
     step: int
     body: tuple[Command, ...]
     place: Place
+    left: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,10 @@ def at_sizes(
 ) -> isl.Schedule | None:
     """The tree on other domains; None if these are of other statements. values: of parameters."""
     sets = tree.get_domain().get_set_list()
-    names = {sets.get_at(k).get_tuple_name() for k in range(sets.n_set())}
-    if names != {*domains}:
+    known = {name: domain.dim(isl.dim_type.set) for name, domain in domains.items()}
+    found = (sets.get_at(k) for k in range(sets.n_set()))
+    # A number that is known is no data: x[i * step] is then written where i says.
+    if known != {one.get_tuple_name(): one.dim(isl.dim_type.set) for one in found}:
         return None
 
     def visit(node: isl.ScheduleNode) -> isl.Schedule:

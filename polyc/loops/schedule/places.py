@@ -10,14 +10,17 @@ loop of which data says where it begins and ends stays where it is, with all tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import islpy as isl
 
+from polyc.loops.lower.lowered import Lowered
 from polyc.loops.schedule.band import as_map, names_of
 from polyc.loops.schedule.direction import rows_of
+from polyc.loops.schedule.inner import in_sequence
 from polyc.poly.tree import LEAF
-from polyc.scop.picks import find_picks, find_walks
+from polyc.scop.expr import Load
+from polyc.scop.picks import find_left, find_picks, find_walks
 from polyc.scop.scop import Statement
 
 SET = isl.dim_type.set
@@ -51,9 +54,12 @@ def insert_places(tree: isl.Schedule, statements: Mapping[str, Statement]) -> is
         for k in range(node.n_children()):
             node = visit(node.child(k)).parent()
         if node.get_type() == LEAF:
-            for name in names_of(node):
-                if name in picks and not _is_ordered(node, statements[name]):
-                    node = _insert(node, statements[name], [*picks[name]])
+            names = names_of(node)
+            open_ = [n for n in names if n in picks and not _is_ordered(node, statements[n])]
+            if open_ and len(names) > 1:  # in no order: any will do
+                return visit(in_sequence(node, node.get_domain(), names))
+            for name in open_:
+                node = _insert(node, statements[name], [*picks[name]])
         return node
 
     return visit(tree.get_root()).get_schedule()
@@ -67,8 +73,6 @@ def _is_ordered(node: isl.ScheduleNode, s: Statement) -> bool:
 
 def _insert(node: isl.ScheduleNode, s: Statement, picked: Sequence[int]) -> isl.ScheduleNode:
     """The loops of one statement at a leaf, which is then their own; gives the node there."""
-    names = names_of(node)
-    assert len(names) == 1, f"{names} are in no order"
     space = s.domain.get_space()
     for k in picked:
         here = isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), SET, k)
@@ -77,15 +81,39 @@ def _insert(node: isl.ScheduleNode, s: Statement, picked: Sequence[int]) -> isl.
     return node.ancestor(len(picked))
 
 
-def is_walk(node: isl.ScheduleNode, statements: Mapping[str, Statement]) -> bool:
-    """Whether a band is a loop of which data says where it begins and ends."""
+def ends_by_data(lowered: Lowered) -> bool:
+    """Whether data ends some loop of a kernel."""
+    return bool(lowered.left) or any(map(find_walks, lowered.bare.statements))
+
+
+def asks_data(
+    names: Iterable[str], statements: Mapping[str, Statement], left: Collection[str]
+) -> bool:
+    """Whether data says of a loop around some statements which of its iterations there are."""
+    return any(
+        find_picks(s) or find_walks(s) or any(x.array in left for x in find_left(s))
+        for s in (statements[name] for name in names)
+    )
+
+
+def is_ended(
+    node: isl.ScheduleNode, statements: Mapping[str, Statement], left: Collection[str]
+) -> bool:
+    """Whether a band is a loop of which data says where it begins and ends, or when it is left."""
     partial = node.band_get_partial_schedule()
     if partial.dim(SET) != 1:
         return False
     function = as_map([partial.get_union_pw_aff(0)])
-    return any(
-        row[k]
-        for name in names_of(node)
-        for row in rows_of(function, statements[name])
-        for k in find_walks(statements[name])
-    )
+
+    def ends(s: Statement) -> bool:
+        rows = rows_of(function, s)
+        flags = [load for load in find_left(s) if load.array in left]
+        moved = {k for row in rows for k, step in enumerate(row) if step}
+        stays = any(not any(_moves(f, k) for k in moved) for f in flags) and bool(moved)
+        return stays or not moved.isdisjoint(find_walks(s))
+
+    return any(ends(statements[name]) for name in names_of(node))
+
+
+def _moves(load: Load, iterator: int) -> bool:
+    return bool(load.index.involves_dims(isl.dim_type.in_, iterator, 1))

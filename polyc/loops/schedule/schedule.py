@@ -24,13 +24,12 @@ from polyc.loops.schedule.at_sizes import at_sizes
 from polyc.loops.schedule.attach import attach_beginnings
 from polyc.loops.schedule.blocks import Sharing
 from polyc.loops.schedule.inner import Order, deepest
-from polyc.loops.schedule.places import at_first_places, insert_places
+from polyc.loops.schedule.places import at_first_places, ends_by_data, insert_places
 from polyc.loops.schedule.strips import cut_at_functions
 from polyc.loops.schedule.tile import Shaping, declare_scopes
 from polyc.poly.coalesce import coalesce
 from polyc.poly.context import isl_options, operation_budget
 from polyc.schedule.legality import find_broken, union_domain
-from polyc.scop.picks import find_walks
 from polyc.target.machine import Target
 
 
@@ -61,7 +60,7 @@ the operations that it may use do not stop it.
 """
 
 NO_SCHEDULE = "it is for sizes that are not usual"
-BOUNDS_ARE_DATA = "data says where a loop begins and ends"
+ENDED_BY_DATA = "data says where a loop ends"
 
 
 def keep_order(
@@ -87,8 +86,8 @@ def schedule_by_isl(
 
     The loops as they were written, if it finds none.
     """
-    if any(map(find_walks, lowered.bare.statements)):
-        return keep_order(lowered, dependences, target, BOUNDS_ARE_DATA)
+    if ends_by_data(lowered):
+        return keep_order(lowered, dependences, target, ENDED_BY_DATA)
     order = order_but_sums(lowered.bare, dependences)
     firsts = at_first_places(lowered.bare.statements)
     found = _ask_isl(lowered, dependences, order, most, firsts) if most else NO_SCHEDULE
@@ -173,7 +172,7 @@ def _shaped(
     local = frozenset(a.name for a in arrays if a.kind == "temporary")
     wide = frozenset(a.name for a in arrays if a.name in local and len(a.shape) > 1)
     statements = {s.name: s for s in lowered.bare.statements}
-    shaping = Shaping(statements, order, target, local, wide, in_strips)
+    shaping = Shaping(statements, order, target, local, wide, in_strips, lowered.left)
     shaped, width = cut_at_functions(shaping.shape(tree), statements, target)
     shaped = insert_places(declare_scopes(shaped), statements)
     told = tuple(f"in parallel: {how}" for how in shaping.parallel) or ("on one thread",)

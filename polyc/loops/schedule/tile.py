@@ -35,14 +35,13 @@ from polyc.loops.schedule.inner import (
 )
 from polyc.loops.schedule.joint import join_tiles
 from polyc.loops.schedule.parts import beside, insert_parts
-from polyc.loops.schedule.places import is_walk
+from polyc.loops.schedule.places import asks_data, is_ended
 from polyc.loops.schedule.products import Product, cache_sizes, find_products
 from polyc.loops.schedule.short import move_short
 from polyc.loops.schedule.sink import sink_last
 from polyc.loops.schedule.strips import Lanes, insert_strip
 from polyc.poly.tree import BAND, LEAF, MARK, NESTED, is_unrolled, make_atomic, mark_members
 from polyc.scop.expr import calls_functions, walk
-from polyc.scop.picks import find_picks, find_walks
 from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
@@ -74,8 +73,9 @@ STRIP = 2048
 class Shaping:
     """What bands are shaped by: the statements, and what must stay in order.
 
-    local: names of locals; wide: of those of which a tile would hold a matrix. in_strips: whether
-    loops around others may run in lanes (`strips.py`).
+    local: names of locals; wide: of those of which a tile would hold a matrix; left: of those that
+    say whether a loop was left. in_strips: whether loops around others may run in lanes
+    (`strips.py`).
     """
 
     statements: Mapping[str, Statement]
@@ -84,6 +84,7 @@ class Shaping:
     local: frozenset[str] = frozenset()
     wide: frozenset[str] = frozenset()
     in_strips: bool = False
+    left: frozenset[str] = frozenset()
     parallel: list[str] = field(default_factory=list)  # how threads share, for people
     strips: dict[str, int] = field(default_factory=dict)  # loops around others: how many lanes
     alone: list[str] = field(default_factory=list)  # statements in no lanes
@@ -98,7 +99,7 @@ class Shaping:
 
         cut: into how many parts tiles are cut, so that threads share a part of what they would.
         """
-        if node.get_type() == BAND and not is_walk(node, self.statements):
+        if node.get_type() == BAND and not is_ended(node, self.statements, self.left):
             return self._band(node, shared, cut)
         if node.get_type() == MARK:
             node, cut = node.delete(), IN_JOINT
@@ -224,8 +225,8 @@ class Shaping:
             node, tile_marks = self._tile(node, band, [TILE] * len(order), shared)
             shared = shared or "parallel" in tile_marks
             node = node.child(0)
-        walks = any(find_walks(self.statements[name]) for name in band.names)
-        sunk = None if walks else sink_last(node, band, self.statements, self.order.validity)
+        asked = asks_data(band.names, self.statements, self.left)
+        sunk = None if asked else sink_last(node, band, self.statements, self.order.validity)
         if sunk is not None:
             node, band = sunk, Band.of(sunk, self.order.validity)
             order = band.order
@@ -257,8 +258,7 @@ class Shaping:
         self, node: isl.ScheduleNode, band: Band, shared: bool, width: int
     ) -> isl.ScheduleNode | None:
         """A loop in strips of a width, which threads share if they share nothing yet."""
-        statements = [self.statements[name] for name in band.names]
-        if not width or any(find_picks(s) or find_walks(s) for s in statements):
+        if not width or asks_data(band.names, self.statements, self.left):
             return None
         node = make_atomic(insert_strip(node, band, width))
         self.strips[f"loops of {_names(node)}"] = width
