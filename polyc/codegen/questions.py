@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import reduce
 
 from polyc.loopnest.nodes import Assign, LoopExpr, Read
-from polyc.scop.expr import BOOL, Call, Cast, Const
+from polyc.scop.expr import BOOL, Call, Cast, Const, conjuncts
 from polyc.scop.scop import identity
 
 
@@ -36,13 +36,8 @@ def keeps(assign: Assign) -> LoopExpr | None:
 
 
 def tests_of(condition: LoopExpr | None) -> list[LoopExpr]:
-    """The parts of a condition, all of which have to hold."""
-    match condition:
-        case None:
-            return []
-        case Call("and", parts):
-            return [test for part in parts for test in tests_of(part)]
-    return [condition]
+    """The parts of a condition, all of which have to hold; none of what is no condition."""
+    return [] if condition is None else list(conjuncts(condition))
 
 
 def all_of(tests: Sequence[LoopExpr]) -> LoopExpr:

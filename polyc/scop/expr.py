@@ -23,6 +23,7 @@ BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 
 E = TypeVar("E", covariant=True)
+T = TypeVar("T")
 """The expressions that a call or a cast is applied to."""
 
 
@@ -101,6 +102,16 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return tuple(e for _, e in dynamic)
         case _:
             return ()
+
+
+def conjuncts(condition: T) -> Iterator[T]:
+    """The parts of a condition, all of which have to hold."""
+    match condition:
+        case Call("and", parts):
+            for part in parts:
+                yield from conjuncts(part)
+        case _:
+            yield condition
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

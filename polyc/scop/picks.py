@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 import islpy as isl
 
 from polyc.poly.affine import plain_iterator
-from polyc.scop.expr import Call, Const, Expr, Index, Load, Within, walk
+from polyc.scop.expr import Call, Const, Expr, Index, Load, Within, conjuncts, walk
 from polyc.scop.scop import Statement, identity
 
 
@@ -32,7 +32,7 @@ def find_walks(statement: Statement) -> frozenset[int]:
     """The positions of iterators of which data says where they begin and end."""
     match statement.value:
         case Call("select", (condition, _, _)):
-            tests = list(_tests(condition))
+            tests = list(conjuncts(condition))
             begins = {k for test in tests if (k := _compared(test, "le", 1)) is not None}
             ends = {k for test in tests if (k := _compared(test, "lt", 0)) is not None}
             return frozenset(begins & ends)
@@ -43,7 +43,7 @@ def find_left(statement: Statement) -> Iterator[Load]:
     """What must be false for a statement to do something, as that a loop was left."""
     match statement.value:
         case Call("select", (condition, _, _)):
-            for test in _tests(condition):
+            for test in conjuncts(condition):
                 match test:
                     case Call("not", (Load() as flag,)):
                         yield flag
@@ -71,7 +71,7 @@ def _changes_nothing(statement: Statement, value: Expr) -> bool:
 
 
 def _picks(condition: Expr) -> Iterator[tuple[int, Expr]]:
-    for test in _tests(condition):
+    for test in conjuncts(condition):
         match test:
             case Call("eq", (place, Index(value))):
                 found = plain_iterator(value)
@@ -88,12 +88,3 @@ def _moves(expr: Expr, iterator: int) -> bool:
     ]
     asks = any(isinstance(part, Within) for part in walk(expr))
     return asks or any(f.involves_dims(isl.dim_type.in_, iterator, 1) for f in functions)
-
-
-def _tests(condition: Expr) -> Iterator[Expr]:
-    match condition:
-        case Call("and", parts):
-            for part in parts:
-                yield from _tests(part)
-        case _:
-            yield condition

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.data import search
 from bench.polybench.kernels import PROBLEMS
 from polyc.codegen.cuda.launches import place_launches
 from polyc.errors import IllegalSchedule, RuntimeFailure, ShapeError
@@ -284,18 +285,9 @@ def test_a_number_of_a_call_is_no_data():
     check(on_gpu(spread), random(40), random(13), 3)
 
 
-def find(x, low, where):
-    for j in range(len(low)):
-        where[j] = -1
-        for i in range(len(x)):
-            if x[i] > low[j]:
-                where[j] = i
-                break
-
-
 @pytest.mark.cuda
 def test_a_loop_is_left():
-    check(on_gpu(find), random(40), random(7), np.zeros(7, np.int64))
+    check(on_gpu(search.python), random(40), random(7), np.zeros(7, np.int64))
 
 
 def repeat(x):

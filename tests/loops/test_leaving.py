@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.data import search
 from tests.loops.against_python import check
 
 RNG = np.random.default_rng(7)
-
-
-@polyc.kernel
-def first_above(x, low, where):
-    for j in range(len(low)):
-        where[j] = -1
-        for i in range(len(x)):
-            if x[i] > low[j]:
-                where[j] = i
-                break
 
 
 @polyc.kernel
@@ -149,7 +140,7 @@ def sparse(n: int) -> tuple[np.ndarray, ...]:
 
 
 CASES = [
-    (first_above, lambda n: (RNG.random(n), RNG.random(5), np.zeros(5, np.int64))),
+    (search, lambda n: (RNG.random(n), RNG.random(5), np.zeros(5, np.int64))),
     (until, lambda n: (RNG.random(n), np.zeros(n), np.zeros(1, np.int64))),
     (until, lambda n: (1 + RNG.random(n), np.zeros(n), np.zeros(1, np.int64))),
     (skip, lambda n: (RNG.random(n), np.zeros(n))),
@@ -172,9 +163,9 @@ def test_it_means_what_python_means(kernel, make, n):
 
 
 def test_no_more_is_executed():
-    check(first_above, *CASES[0][1](20))
-    text = " ".join(first_above.source.split())
+    check(search, *CASES[0][1](20))
+    text = " ".join(search.source.split())
     assert re.search(r"if \(left_\d_local\[0\]\) break;", text)
-    assert "data says where a loop ends" in first_above.explain()
-    assert "in parallel: loops of" in first_above.explain()
-    assert "proven: " in first_above.explain()
+    assert "data says where a loop ends" in search.explain()
+    assert "in parallel: loops of" in search.explain()
+    assert "proven: " in search.explain()

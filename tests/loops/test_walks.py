@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyc
+from bench.polybench.data import sparse_by_dense, sparse_rows
 from polyc.errors import RuntimeFailure, UnsupportedLoop
 from tests.loops.against_python import check
 
@@ -15,26 +16,6 @@ RNG = np.random.default_rng(6)
 def rows(n: int, most: int) -> np.ndarray:
     """Where each of n rows begins, and the last one ends; some rows are empty."""
     return np.concatenate([[0], np.cumsum(RNG.integers(0, most + 1, n))]).astype(np.int64)
-
-
-@polyc.kernel
-def multiply(begin, column, value, x, y):
-    for i in range(len(y)):
-        s = 0.0
-        for k in range(begin[i], begin[i + 1]):
-            s += value[k] * x[column[k]]
-        y[i] = s
-
-
-@polyc.kernel
-def multiply_matrix(begin, column, value, B, C):
-    n, m = C.shape
-    for i in range(n):
-        for j in range(m):
-            C[i, j] = 0.0
-        for k in range(begin[i], begin[i + 1]):
-            for j in range(m):
-                C[i, j] += value[k] * B[column[k], j]
 
 
 @polyc.kernel
@@ -101,8 +82,8 @@ def system(n: int) -> tuple[np.ndarray, ...]:
 
 
 CASES = [
-    (multiply, lambda n: (*system(n), RNG.random(n), np.zeros(n))),
-    (multiply_matrix, lambda n: (*system(n), RNG.random((n, 9)), np.ones((n, 9)))),
+    (sparse_rows, lambda n: (*system(n), RNG.random(n), np.zeros(n))),
+    (sparse_by_dense, lambda n: (*system(n), RNG.random((n, 9)), np.ones((n, 9)))),
     (multiply_columns, lambda n: (*system(n), RNG.random(n), np.ones(n))),
     (solve, lambda n: (*system(n), RNG.random(n), np.zeros(n))),
     (largest, lambda n: ((b := rows(n, 5)), RNG.random(b[-1]), np.zeros(n), np.zeros(n, np.int32))),
@@ -119,17 +100,17 @@ def test_it_means_what_python_means(kernel, make, n):
 
 
 def test_nothing_else_is_walked():
-    check(multiply, *CASES[0][1](30))
-    inside = multiply.source.split("for (i64 c1")[1]
-    assert "c1 = 0 < pc_min(" in multiply.source
+    check(sparse_rows, *CASES[0][1](30))
+    inside = sparse_rows.source.split("for (i64 c1")[1]
+    assert "c1 = 0 < pc_min(" in sparse_rows.source
     assert "pc_select" not in inside.split("}")[0]
-    assert "isl's schedule is not used: data says where a loop ends" in multiply.explain()
-    assert "in parallel: loops of" in multiply.explain()
+    assert "isl's schedule is not used: data says where a loop ends" in sparse_rows.explain()
+    assert "in parallel: loops of" in sparse_rows.explain()
 
 
 def test_what_is_inside_runs_in_lanes():
-    check(multiply_matrix, *CASES[1][1](30))
-    assert "mark  simd" in multiply_matrix.explain().split("band  k")[1]
+    check(sparse_by_dense, *CASES[1][1](30))
+    assert "mark  simd" in sparse_by_dense.explain().split("band  k")[1]
 
 
 def test_neighbours_are_within_the_array():
@@ -152,7 +133,7 @@ def test_neighbours_are_within_the_array():
 def test_bounds_outside_of_the_arrays_are_told(begin):
     column, value, x, y = np.zeros(4, np.int64), np.ones(4), np.ones(2), np.zeros(2)
     with pytest.raises(RuntimeFailure, match="a subscript that is data leaves its array"):
-        multiply(np.array(begin), column, value, x, y)
+        sparse_rows(np.array(begin), column, value, x, y)
 
 
 def test_places_are_looked_at_only_where_python_would():
@@ -196,6 +177,6 @@ def test_a_gpu_has_no_such_loops():
     from polyc.options import options_from_environment
 
     emulated = replace(options_from_environment(), emulated=True)
-    kernel = polyc.kernel(target="cuda", options=emulated)(multiply.python)
+    kernel = polyc.kernel(target="cuda", options=emulated)(sparse_rows.python)
     with pytest.raises(UnsupportedLoop, match="kernels for a GPU cannot have"):
         kernel(*CASES[0][1](8))

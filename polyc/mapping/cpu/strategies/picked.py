@@ -22,7 +22,7 @@ import numpy as np
 
 from polyc.mapping.cpu.strategies.pointwise import STREAM_VECTORS
 from polyc.mapping.cpu.strategies.tiles import fits
-from polyc.poly.affine import moves, plain_iterator
+from polyc.poly.affine import moves
 from polyc.schedule.cluster import MANY_ITERATIONS, SMALL_WORK, Cluster
 from polyc.schedule.directives import Distribute, Order, Run, Split
 from polyc.schedule.initial import InitialLoops
@@ -30,8 +30,9 @@ from polyc.schedule.keeping import Keep
 from polyc.schedule.names import inside, short
 from polyc.schedule.schedule import Schedule
 from polyc.schedule.text import AnyDirective
-from polyc.scop.expr import Call, Const, Expr, Index, loads
-from polyc.scop.scop import Statement, identity
+from polyc.scop.expr import Expr, loads
+from polyc.scop.picks import find_picks
+from polyc.scop.scop import Statement
 from polyc.target.machine import Target
 
 
@@ -131,22 +132,6 @@ def _choose_block(one: Picked, outer: Sequence[int], first: int) -> int:
 
 def _list_picks(update: Statement) -> Iterator[tuple[int, Expr]]:
     """(the iterator that data picks, what it is compared with), where others add nothing."""
-    match update.value:
-        case Call("select", (condition, _, Const(neutral))) if update.reduction:
-            if neutral != identity(update.reduction, update.value.dtype):
-                return
-            for test in _tests(condition):
-                match test:
-                    case Call("eq", (place, Index(value))) if any(loads(place)):
-                        found = plain_iterator(value)
-                        if found is not None and found[1] == 0:
-                            yield found[0], place
-
-
-def _tests(condition: Expr) -> Iterator[Expr]:
-    match condition:
-        case Call("and", parts):
-            for part in parts:
-                yield from _tests(part)
-        case _:
-            yield condition
+    for position, place in find_picks(update).items():
+        if any(loads(place)):
+            yield position, place
