@@ -23,8 +23,9 @@ BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 
 E = TypeVar("E", covariant=True)
-T = TypeVar("T")
 """The expressions that a call or a cast is applied to."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,30 @@ def test_arrays_that_c_declines_are_looked_at_by_python():
     assert _is_right(add, x.astype(np.float32), y)
 
 
+def test_names_belong_to_the_call():
+    @polyc.kernel
+    def scale(x, a, b):
+        for i in range(len(x)):
+            x[i] = a * x[i] - b
+
+    for _ in range(3):
+        x = np.ones(3)
+        scale(x, b=2.0, a=5.0)
+        assert x.tolist() == [3.0] * 3
+    scale(x, 2.0, 5.0)
+    assert x.tolist() == [1.0] * 3
+
+
+def test_types_of_arrays_may_be_gone():
+    import pickle
+
+    add, y = _kernel(), np.zeros(5)
+    for _ in range(4):
+        x = pickle.loads(pickle.dumps(np.arange(5.0)))
+        assert _is_right(add, x, y)
+        del x
+
+
 def test_numbers_that_are_no_sizes_may_change():
     add, x, y = _kernel(), np.arange(5.0), np.zeros(5)
     for scale in (0.0, -0.0, 1.5, 1.5, -2.0):

@@ -41,7 +41,8 @@ class Repeat:
     """A call to be made again, with arrays of the same shapes.
 
     count, named: how many arguments there are, and the names of the last of them. pick: the arrays
-    that polyc_run takes, of the arguments. told: the sizes, in C.
+    that polyc_run takes, of the arguments. told: the sizes, in C; dtypes: the types that C compares
+    with, by their place in memory.
     """
 
     loaded: Loaded
@@ -51,6 +52,7 @@ class Repeat:
     numbers: tuple[Number, ...]
     pick: Callable[[Sequence[Any]], tuple[Any, ...]]
     told: Any
+    dtypes: tuple[np.dtype, ...]
     threads: int
 
     @staticmethod
@@ -84,14 +86,13 @@ class Repeat:
             ),
             itemgetter(*places) if len(places) > 1 else lambda of: (of[places[0]],),
             call.told,
+            tuple(dtype for dtype, _ in shapes),
             call.loaded.share(call.told),
         )
 
     def run(self, arguments: Sequence[Any], named: Mapping[str, Any], threads: int) -> bool:
         """Make the call with arguments like those; False, having done nothing, if they are not."""
-        if len(arguments) + len(named) != self.count:
-            return False
-        if named and tuple(named) != self.named:
+        if len(arguments) + len(named) != self.count or tuple(named) != self.named:
             return False
         values = [*arguments, *named.values()]
         for number in self.numbers:
