@@ -177,3 +177,27 @@ def test_a_sum_over_a_loop_that_does_not_run_is_nothing():
     """In most tiles the second sum has no iterations: its bounds there are far apart, backwards."""
     for n in (1, 3, 40, 100):
         check(two_sums, RNG.random((n, n)), RNG.random(n))
+
+
+def test_a_condition_on_one_sum_is_asked_where_it_is_added():
+    @polyc.kernel
+    def add(x, index, s):
+        for i in range(len(x)):
+            if x[i] > 0.5:
+                s[0] += x[i]
+        for i in range(len(x)):
+            if index[i] >= 0:
+                s[1] += 1
+                if x[index[i]] > 0.2:
+                    s[1] += x[i]
+        for i in range(len(x)):
+            if s[2] < 3:
+                s[2] += x[i]
+        for i in range(len(x)):
+            if index[i]:
+                s[3] *= 1 + x[i] / 99
+
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 9, 400):
+        check(add, rng.random(n), rng.integers(-n - 1, max(n, 1), n), np.array([0.0, 0, 0, 1]))
+    assert add.explain().count("= gt(") + add.explain().count("= ge(") == 1

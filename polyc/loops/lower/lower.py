@@ -5,9 +5,9 @@
         for j in range(i):
             x[i] -= L[i, j] * x[j]
 
-Conditions on loop variables restrict domains. One on data is kept in a local, and an assignment
-under it becomes `target = value if condition else target`. An augmented assignment, `+=`, `-=` or
-`*=`, declares a reduction; a maximum or minimum is one as well (`extrema.py`).
+Conditions on loop variables restrict domains. One on data is kept in a local, unless it is for one
+assignment, and an assignment under it becomes `target = value if condition else target`. `+=`, `-=`
+and `*=` declare a reduction; a maximum or minimum is one as well (`extrema.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from polyc.loops.lower.extrema import operator_of, reduced_by
 from polyc.loops.lower.lowered import Lowered, Requirement
 from polyc.loops.lower.narrow import narrow
 from polyc.loops.lower.order import LoopNode, OrderNode, StatementLeaf, time_of
-from polyc.loops.lower.walks import are_asked, find_extent, picks_places, within
+from polyc.loops.lower.walks import Asked, find_extent, picks_places, within
 from polyc.loops.read.infer import Types, infer
 from polyc.loops.read.sizes import Signature
 from polyc.loops.read.syntax import (
@@ -55,9 +55,8 @@ from polyc.scop.expr import BOOL, INT64, Const, Expr, Load, call
 from polyc.scop.scop import Array, Reduction, Scop, Statement, identity
 from polyc.types.element_types import is_narrow
 
-Guards: TypeAlias = tuple[Expression, ...]
-"""Conditions on data under which something is executed: locals that hold them, and what loops that
-data ends ask in each iteration."""
+Guards: TypeAlias = tuple[Expression | Asked, ...]
+"""Conditions on data under which something is executed."""
 
 REDUCTIONS: Mapping[str, Reduction] = {"+": "add", "-": "add", "*": "mul"}
 
@@ -113,7 +112,7 @@ class _Lowering:
             match command:
                 case Assign():
                     value = None
-                    if not any(isinstance(guard, Name) for guard in guards):
+                    if all(isinstance(guard, Asked) for guard in guards):
                         value = alias_of(command, scope, body[k + 1 :], self.function)
                     if value is None:
                         nodes += self.assign(command, scope, guards)
@@ -129,7 +128,8 @@ class _Lowering:
     def loop(self, loop: Loop, scope: Scope, guards: Guards) -> list[OrderNode]:
         bounds = tuple(affine(b, scope) for b in (loop.start, loop.stop))
         if loop.left:
-            guards = (*guards, Unary("not", Name(loop.left, loop.place), loop.place))
+            left = Name(loop.left, loop.place)
+            guards = (*guards, Asked(Unary("not", left, loop.place)))
             self.left |= {self.held[loop.left]}
         if bounds[0] is None or bounds[1] is None:
             return self._walk(loop, scope, guards)
@@ -155,9 +155,8 @@ class _Lowering:
         for name, bound in zip(names, (loop.start, loop.stop), strict=True):
             self.types = Types({**self.types.names, name: INT64}, self.types.elements)
             self.beginnings |= {(name, loop.place)}
-            nodes += self.assign(
-                Assign(Name(name, loop.place), bound, None, loop.place), scope, guards
-            )
+            kept = Assign(Name(name, loop.place), bound, None, loop.place)
+            nodes += self.assign(kept, scope, guards)
             written = self.statements[-1]
             self.statements[-1] = replace(written, value=within(written, extent, scope))
         iterator = self._iterator(loop.variable, scope)
@@ -166,7 +165,7 @@ class _Lowering:
         counter = Name(loop.variable, loop.place)
         behind = Comparison("<=", begin, counter, loop.place)
         before = Comparison("<", counter, end, loop.place)
-        below, _ = self.body(loop.body, inside, (*guards, behind, before))
+        below, _ = self.body(loop.body, inside, (*guards, Asked(behind), Asked(before)))
         if below:
             nodes.append(LoopNode(iterator, len(scope.iterators), False, tuple(below)))
         return nodes
@@ -197,6 +196,9 @@ class _Lowering:
             ):
                 inner = Branch(right, at.then, (), at.place)
                 return self.branch(Branch(left, (inner,), (), at.place), scope, guards)
+        match at.then:
+            case (Assign(operator=str()) as only,) if not at.otherwise:
+                return self.assign(only, scope, (*guards, _truth(at.condition)))
         self.conditions += 1
         name = f"if {self.conditions}"
         self.types = Types({**self.types.names, name: BOOL}, self.types.elements)
@@ -229,9 +231,8 @@ class _Lowering:
         one = self._choice(at.then[0], scope)
         if one is None or self._over_places(one.target, scope) is not scope:
             return None
-        other = (
-            self._choice(at.otherwise[0], scope) if at.otherwise else replace(one, value=one.target)
-        )
+        keeping = replace(one, value=one.target)
+        other = self._choice(at.otherwise[0], scope) if at.otherwise else keeping
         if other is None or not same_but_for_places(one.target, other.target):
             return None
         types = [self.types.of(each.value) for each in (one, other)]
@@ -250,16 +251,19 @@ class _Lowering:
         first = len(scope.iterators)
         scope = self._over_places(target, scope)
         emitter = Emitter(name, scope, self.types, self.held, arrays, self._require(scope))
-        tests = [emitter.emit(guard, BOOL, scope.domain) for guard in guards]
-        if tests:
-            emitter = emitter.under(reduce(partial(call, "and"), tests))
+        tests: list[Expr] = []
+        for guard in guards:
+            question = guard.question if isinstance(guard, Asked) else guard
+            tests.append(emitter.emit(question, BOOL, scope.domain))
+            emitter = emitter.under(tests[-1])
         if isinstance(target, Element):
             index, picks = emitter.pick(target, scope.domain, first)
         else:
             index, picks = emitter.load_local(array, dtype).index, ()
         there = Load(array, index, dtype) if picks else None
         value, reduction = self._value(at, emitter, dtype, (*picks, *tests), there)
-        value = value if picks or are_asked(guards) else narrow(value)
+        is_asked = any(isinstance(guard, Asked) for guard in guards)
+        value = value if picks or is_asked else narrow(value)
         domain = scope.domain.set_tuple_name(name)
         for k, iterator in enumerate(scope.iterators):
             domain = domain.set_dim_name(isl.dim_type.set, k, iterator)

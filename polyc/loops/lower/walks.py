@@ -7,20 +7,18 @@ between them. What is left when it is printed is what was written (`codegen/boun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import islpy as isl
 
 from polyc.loops.lower.affine import Scope, affine
 from polyc.loops.read.syntax import (
     Binary,
-    Comparison,
     Element,
     Expression,
     Loop,
     Name,
     Number,
-    Unary,
     commands,
     expressions,
     walk,
@@ -30,6 +28,13 @@ from polyc.scop.scop import Statement
 
 OUTSIDE = 2**62
 """A place that no array has."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that all statements of a loop ask in each iteration: whether there is one."""
+
+    question: Expression
 
 
 def find_extent(loop: Loop, scope: Scope) -> isl.PwAff:
@@ -82,11 +87,6 @@ def within(bound: Statement, extent: isl.PwAff, scope: Scope) -> Expr:
     negative = call("lt", bound.value, Const(0, INT64))
     place = call("select", negative, Const(OUTSIDE, INT64), bound.value)
     return call("index", place, Index(after, INT64), dtype=INT64)
-
-
-def are_asked(guards: Sequence[Expression]) -> bool:
-    """Whether something is inside of a loop that data ends: each statement there asks about it."""
-    return any(isinstance(guard, Comparison | Unary) for guard in guards)
 
 
 def picks_places(expression: Expression, scope: Scope) -> bool:
