@@ -30,7 +30,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from polyc.codegen.questions import all_of, condition_of, keeps, tests_of, without
 from polyc.loopnest.index import Affine, Extremum, FloorDiv, Var, variables
 from polyc.loopnest.nodes import (
     Assign,
@@ -46,6 +45,7 @@ from polyc.loopnest.nodes import (
     walk_expr,
     walk_nodes,
 )
+from polyc.loopnest.questions import all_of, condition_of, keeps, tests_of, without
 from polyc.scop.expr import BOOL, INT64, Call, Const
 
 ZERO = Affine(0, ())

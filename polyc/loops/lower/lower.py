@@ -229,7 +229,7 @@ class _Lowering:
         if len(at.then) != 1 or len(at.otherwise) > 1:
             return None
         one = self._choice(at.then[0], scope)
-        if one is None or self._over_places(one.target, scope) is not scope:
+        if one is None or picks_places(one.target, scope):
             return None
         keeping = replace(one, value=one.target)
         other = self._choice(at.otherwise[0], scope) if at.otherwise else keeping

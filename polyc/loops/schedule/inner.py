@@ -45,10 +45,6 @@ SLOW_IN_LANES = 8
 to 16 cycles, and one in 4 to 5."""
 
 
-NEVER_IN_LANES = -1_000_000
-"""The same for a statement that is written at places of which data picks one."""
-
-
 @dataclass(frozen=True)
 class Order:
     """What must stay in order, and `sums`, whose instances only may not run at the same time.
@@ -208,9 +204,10 @@ def _plan(
     summed = {name for name in sums if name not in bound}
     time = held.flat_range_product(band.member(member)).intersect_domain(domain)
     gains = {name: scores[name] + _arithmetic(statements[name]) for name in names}
-    gains.update(dict.fromkeys((n for n in names if find_picks(statements[n])), NEVER_IN_LANES))
-    groups = _groups(bundles, time, pairs, carried, gains, summed)
-    if len(names) == 1 and not groups[0].lanes and scores[names[0]] > 0:
+    # Lanes would write at places that data picks, each at its own.
+    barred = {name for name in names if find_picks(statements[name])}
+    groups = _groups(bundles, time, pairs, carried, gains, summed, barred)
+    if len(names) == 1 and not groups[0].lanes and scores[names[0]] > 0 and not barred:
         cut = cut_at_hyperplane(carried, moves[names[0]])
         groups = tuple(Group(groups[0].names, lanes, part=part) for part, lanes in cut) or groups
     in_lanes = {name for group in groups if group.lanes for name in group.names}
@@ -282,17 +279,19 @@ def _groups(
     carried: isl.UnionMap,
     gains: Mapping[str, int],
     summed: Collection[str],
+    barred: Collection[str],
 ) -> tuple[Group, ...]:
     """The loops of some bundles of statements, in order; one of them all if that is as good.
 
     gains: what lanes are to each statement, which is less than nothing if memory is walked so badly
     that loads one by one take longer than the arithmetic that lanes save. summed: the statements
-    whose own dependences lanes can do without, if they are alone.
+    whose own dependences lanes can do without, if they are alone; barred: those that lanes cannot
+    execute.
     """
     names = tuple(name for bundle in bundles for name in bundle)
     broken = {(s, t) for s, t, _ in maps(carried)}
     free = not broken or (len(names) == 1 and names[0] in summed)
-    lanes = free and sum(gains.values()) > 0
+    lanes = free and not barred and sum(gains.values()) > 0
     together = Group(names, lanes, lanes and bool(broken))
     if len(bundles) == 1 or (free and _run_together(time)):
         return (together,)
@@ -305,7 +304,8 @@ def _groups(
     bound = {home[s] for s, t in broken if home[s] == home[t] and s not in alone}
     groups = []
     for k in order:
-        lanes = k not in bound and sum(gains[n] for n in bundles[k]) > 0
+        can = k not in bound and not any(n in barred for n in bundles[k])
+        lanes = can and sum(gains[n] for n in bundles[k]) > 0
         groups.append(Group(bundles[k], lanes, lanes and bundles[k][0] in alone))
     return tuple(groups)
 
