@@ -9,15 +9,17 @@ node by node; no text of them is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyc.poly.parameters import PARAM
+from polyc.poly.parameters import rename_parameters
 from polyc.poly.remember import remember
 from polyc.scop.expr import Call, Cast, Const, Expr, Index, Load, Within
 from polyc.scop.scop import Statement
+from polyc.scop.sizes import list_sizes
+from polyc.types.other_names import NO_NAMES, rename_extent
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -59,10 +61,17 @@ def same_literal(one: int | float | bool, other: int | float | bool) -> bool:
 
 @dataclass
 class Renaming:
-    """The names of one kernel's arrays and of its step -> those of another's; one to one."""
+    """The names of one kernel's arrays, of its sizes and its step -> those of another's.
 
-    step: tuple[str, str] | None = None
+    Arrays are renamed one to one.
+    """
+
+    sizes: Mapping[str, str] = field(default_factory=dict)
     arrays: dict[str, str] = field(default_factory=dict)
+
+    def keeps_apart(self, sizes: Set[str]) -> bool:
+        """Whether sizes have names of their own under the others."""
+        return len({self.sizes.get(name, name) for name in sizes}) == len(sizes)
 
     def joins(self, one: str, other: str) -> bool:
         """Whether an array may stand for another, and it alone; if so, it does from now on."""
@@ -72,15 +81,16 @@ class Renaming:
 
     def same_map(self, one: isl.Map, other: isl.Map, domain: isl.Set) -> bool:
         """Whether two relations are equal on a domain of the first, names aside."""
-        one, other = self._plain(one), self._plain(other)
+        one, other = self.rename(_plain(one)), _plain(other)
         if one.plain_is_equal(other):
             return True
-        inside = self._plain(isl.Map.from_domain(domain)).domain()
+        inside = self.rename(_plain(isl.Map.from_domain(domain))).domain()
         return bool(one.intersect_domain(inside).is_equal(other.intersect_domain(inside)))
 
     def same_set(self, one: isl.Set, other: isl.Set) -> bool:
         """Whether two domains are equal, names aside."""
-        mine, theirs = (self._plain(isl.Map.from_domain(s)).domain() for s in (one, other))
+        maps = [_plain(isl.Map.from_domain(s)) for s in (one, other)]
+        mine, theirs = self.rename(maps[0]).domain(), maps[1].domain()
         return bool(mine.plain_is_equal(theirs)) or _equal(mine, theirs)
 
     def same_leaf(self, one: Expr, other: Expr, domains: tuple[isl.Set, isl.Set]) -> bool:
@@ -95,26 +105,33 @@ class Renaming:
             case _:
                 return False
 
-    def _plain(self, relation: isl.Map) -> isl.Map:
-        """A relation without names of tuples, in terms of the other's step."""
-        for kind in (IN, OUT):
-            relation = relation.reset_tuple_id(kind)
-        position = relation.find_dim_by_name(PARAM, self.step[0]) if self.step else -1
-        if self.step and position >= 0:
-            relation = relation.set_dim_name(PARAM, position, self.step[1])
-        return relation
+    def rename(self, relation: isl.Map) -> isl.Map:
+        """A relation of the first in terms of the sizes of the other."""
+        return rename_parameters(relation, self.sizes)
 
 
-def find_renaming(ones: Sequence[Statement], others: Sequence[Statement]) -> Renaming | str:
-    """The arrays that make two lists of statements the same, in order; or what differs."""
+def _plain(relation: isl.Map) -> isl.Map:
+    """A relation without names of tuples."""
+    return relation.reset_tuple_id(IN).reset_tuple_id(OUT)
+
+
+def find_renaming(
+    ones: Sequence[Statement], others: Sequence[Statement], sizes: Mapping[str, str] = NO_NAMES
+) -> Renaming | str:
+    """The arrays that make two lists of statements the same, in order; or what differs.
+
+    sizes: what those of the first are called in the other, if otherwise.
+    """
     if len(ones) != len(others):
         return f"{len(others)} statements, not {len(ones)}"
-    if all(one is other for one, other in zip(ones, others, strict=True)):
+    if not sizes and all(one is other for one, other in zip(ones, others, strict=True)):
         touched = {name for s in ones for name in (s.array, *(x.array for x in s.loads))}
         return Renaming(arrays={name: name for name in touched})
     steps = ones[0].step, others[0].step
-    names = (steps[0].name, steps[1].name) if steps[0] and steps[1] else None
-    renaming = Renaming(names)
+    named = {steps[0].name: steps[1].name} if steps[0] and steps[1] else {}
+    renaming = Renaming({**sizes, **named})
+    if sizes and not renaming.keeps_apart({name for s in ones for name in list_sizes(s)}):
+        return "two sizes under one name"
     for one, other in zip(ones, others, strict=True):
         difference = compare(one, other, renaming)
         if difference:
@@ -126,7 +143,8 @@ def compare(one: Statement, other: Statement, renaming: Renaming) -> str:
     """What two statements differ in; empty if they are the same."""
     if (one.step is None) != (other.step is None) or len(one.iterators) != len(other.iterators):
         return "its loops"
-    if one.step and other.step and one.step.steps != other.step.steps:
+    steps = [s.step.steps for s in (one, other) if s.step]
+    if steps and rename_extent(steps[0], renaming.sizes) != steps[1]:
         return "its steps"
     if not renaming.same_set(one.domain, other.domain):
         return "its domain"

@@ -9,8 +9,8 @@ not in the cache are shared among processes (`toolchain/share_work.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import islpy as isl
@@ -18,6 +18,7 @@ import islpy as isl
 from polyc.analysis.launches.access import LaunchAccess, behind_found, in_memory
 from polyc.analysis.launches.branches import in_branches
 from polyc.analysis.launches.verify import Judged
+from polyc.analysis.same import find_renaming
 from polyc.backends.common import CompiledKernel
 from polyc.backends.cpu import compile_for_cpu
 from polyc.backends.cuda import compile_for_cuda
@@ -25,15 +26,17 @@ from polyc.backends.kept import KeptKernels, pack, unpack
 from polyc.errors import IllegalSchedule
 from polyc.mapping.cuda.scheduled import find_made
 from polyc.mapping.join_rows import join_rows
+from polyc.mapping.sign_sizes import sign_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
-from polyc.poly.parameters import PARAM, among_sizes, parameters_of
+from polyc.poly.parameters import PARAM, among_sizes, parameters_of, rename_parameters
 from polyc.program.program import Launch
 from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
 from polyc.scop.expr import Load
 from polyc.scop.scop import Scop, Statement
+from polyc.scop.sizes import list_sizes
 from polyc.target.cuda import CudaTarget
 from polyc.target.machine import Target, available_cores
 from polyc.toolchain.share_work import share_work
@@ -41,8 +44,7 @@ from polyc.trace import Trace
 from polyc.types.branches import needs_in
 from polyc.types.estimate import estimate
 from polyc.types.parameters import needed_ranges
-from polyc.types.ranges import STEP, assume
-from polyc.types.sizes import Size
+from polyc.types.ranges import STEP, SizeRange, assume, assume_only
 
 FEW_KERNELS = 3
 """That each process has at least: to fork one takes as long as a small kernel."""
@@ -89,21 +91,11 @@ def compile_kernels(
 
     kept: kernels that need not be compiled again, to which those join that are.
     """
-    distinct: dict[Hashable, _Distinct] = {}
-    named = []
-    for one in stored:
-        needs = needs_in(scop.demands, one.branches)
-        made_by = one.sign(scop.arrays, _check_given(one, scop, target) if one.given else NOTHING)
-        signature = made_by, needs
-        if signature not in distinct:
-            with assume(needed_ranges(needs)):
-                key = kept.key(one, made_by) if kept else ""
-            distinct[signature] = _Distinct(f"k{len(distinct)}_{one.called}", one, key, needs)
-        named.append(distinct[signature].name)
-    made = _make(tuple(distinct.values()), scop, target, options, trace, emit, kept)
+    distinct, uses = _find_distinct(stored, scop, target, kept)
+    made = _make(distinct, scop, target, options, trace, emit, kept)
     launches, touched, schedules = [], [], []
-    for one, name in zip(stored, named, strict=True):
-        compiled = made[name]
+    for one, use in zip(stored, uses, strict=True):
+        compiled = made[use.kernel]
         boundary = compiled.boundary
         arguments = tuple(one.arrays[k] for k in boundary.bound)
         origin = dict.fromkeys(o for s in one.body for o in s.origin)
@@ -119,10 +111,11 @@ def compile_kernels(
                 one.branches,
                 compiled.work,
                 estimate(one.step.steps) if one.step else 1,
+                use.sizes,
             )
         )
         reads, writes = (
-            {arguments[k]: _in_launch(elements, one) for k, elements in accesses.items()}
+            {arguments[k]: _in_launch(elements, one, use) for k, elements in accesses.items()}
             for accesses in (boundary.reads, boundary.writes)
         )
         schedules.append(_spell_schedule(compiled, one))
@@ -130,7 +123,7 @@ def compile_kernels(
         access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
         inside = behind_found(in_memory(access, scop.arrays), one.awaited, scop.arrays)
         touched.append(in_branches(inside, one.branches, scop.arrays))
-    compiled_once = tuple(made[one.name] for one in distinct.values())
+    compiled_once = tuple(made[one.name] for one in distinct)
     return CompiledKernels(compiled_once, tuple(launches), tuple(touched), tuple(schedules))
 
 
@@ -138,18 +131,71 @@ def compile_kernels(
 class _Distinct:
     """A kernel that differs from all before it, and the key that it is kept by, if it is.
 
-    needs: what the branches that it is launched in need, which it takes for granted.
+    sizes: what it takes for granted of those that it has to do with, by position in its signature.
     """
 
     name: str
     stored: StoredKernel
-    key: str
-    needs: tuple[Size, ...]
+    sizes: tuple[SizeRange, ...]
+    key: str = ""
 
     @property
     def can_move(self) -> bool:
         """Whether it can be compiled in another process, from which it comes back as it is kept."""
         return not self.stored.given and not self.stored.step
+
+
+@dataclass(frozen=True)
+class _Use:
+    """The kernel of a launch, and what its sizes are called there, if otherwise."""
+
+    kernel: str
+    sizes: Mapping[str, str]
+
+
+def _find_distinct(
+    stored: Sequence[StoredKernel],
+    scop: Scop,
+    target: Target | CudaTarget,
+    kept: KeptKernels | None,
+) -> tuple[list[_Distinct], list[_Use]]:
+    """The kernels that differ in more than names, and the use that each launch makes of one."""
+    distinct: list[_Distinct] = []
+    alike: dict[Hashable, list[_Distinct]] = {}
+    uses = []
+    for one in stored:
+        needs = needs_in(scop.demands, one.branches)
+        given = _check_given(one, scop, target) if one.given else NOTHING
+        schedule, computed = one.sign(scop.arrays, given)
+        others = {name for s in one.statements for name in list_sizes(s)}
+        with assume(needed_ranges(needs)):
+            signed = sign_sizes(computed, others)
+        candidates = alike.setdefault((schedule, signed.signature, signed.said), [])
+        found = (_use(other, one, signed.sizes) for other in candidates)
+        use = next((use for use in found if use is not None), None)
+        if use is None:
+            made = _Distinct(f"k{len(distinct)}_{one.called}", one, signed.sizes)
+            with assume_only(made.sizes):
+                key = kept.key(one, (schedule, computed)) if kept else ""
+            made = replace(made, key=key)
+            candidates.append(made)
+            distinct.append(made)
+            use = _Use(made.name, {})
+        uses.append(use)
+    return distinct, uses
+
+
+def _use(kernel: _Distinct, one: StoredKernel, sizes: Sequence[SizeRange]) -> _Use | None:
+    """The use of a kernel for one that is signed alike; None if they differ all the same.
+
+    Signatures leave out of domains what is assumed of sizes in any case, which the proof of
+    launches does not.
+    """
+    pairs = zip(kernel.sizes, sizes, strict=True)
+    names = {mine.name: other.name for mine, other in pairs if mine.name != other.name}
+    if names and isinstance(find_renaming(kernel.stored.statements, one.statements, names), str):
+        return None
+    return _Use(kernel.name, names)
 
 
 def _make(
@@ -165,7 +211,7 @@ def _make(
     made: dict[str, CompiledKernel] = {}
     missing = []
     for one in distinct:
-        with assume(needed_ranges(one.needs)):
+        with assume_only(one.sizes):
             found = kept.find(one.key, one.name, one.stored, scop) if kept and one.key else None
         if found:
             made[one.name] = found
@@ -173,14 +219,14 @@ def _make(
             missing.append(one)
 
     def compile(one: _Distinct) -> CompiledKernel:
-        with assume(needed_ranges(one.needs)):
+        with assume_only(one.sizes):
             compiled = _compile(one.name, one.stored, scop, target, options, trace)
         if kept and one.key:
             kept.keep(one.key, compiled)
         return compiled
 
     def restore(one: _Distinct, content: bytes) -> CompiledKernel:
-        with assume(needed_ranges(one.needs)):
+        with assume_only(one.sizes):
             return unpack(content, one.name, one.stored, scop)
 
     shared = [one for one in missing if one.can_move]
@@ -237,9 +283,9 @@ def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
     return str(from_positions(compiled.directives, named, one.scheduled, compiled.made))
 
 
-def _in_launch(elements: isl.Set, one: StoredKernel) -> isl.Set:
+def _in_launch(elements: isl.Set, one: StoredKernel, use: _Use) -> isl.Set:
     """What a kernel touches with sizes as a call may have them, in the step of the loop around."""
-    elements = among_sizes(elements)
+    elements = among_sizes(rename_parameters(elements, use.sizes))
     for k, name in enumerate(parameters_of(elements)):
         if one.step and name.startswith(STEP):
             elements = elements.set_dim_name(PARAM, k, one.step.name)

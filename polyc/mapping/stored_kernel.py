@@ -11,6 +11,7 @@ from polyc.mapping.reading import read_packed
 from polyc.mapping.signature import sign_cluster, sign_layouts
 from polyc.mapping.stored_cluster import StoredCluster
 from polyc.memory.storage import Storage
+from polyc.poly.canonical import Canonical
 from polyc.schedule.canonical import NOTHING, Made, to_positions
 from polyc.schedule.fills import set_fills_aside
 from polyc.schedule.initial import InitialLoops
@@ -148,16 +149,16 @@ class StoredKernel:
         fused = fuse_schedules(clusters, schedules, self.loops, self.sizes, self.terms)
         return fused or Schedule()
 
-    def sign(self, arrays: Mapping[str, Array], made: Made = NOTHING) -> Hashable:
+    def sign(self, arrays: Mapping[str, Array], made: Made = NOTHING) -> tuple[Schedule, Canonical]:
         """Equal signatures mean equal kernels: names become positions, everything else stays.
 
         made: what a schedule makes itself that is given.
         """
         schedule = to_positions(self.schedule, self.counted, self.scheduled, made)
         if len(self.parts) == 1:
-            return schedule, self.parts[0].signature, self._sign_places()
+            return schedule, (self.parts[0].signature, self._sign_places())
         parts = tuple(sign_cluster(one.cluster, self.arrays, arrays) for one in self.parts)
-        return schedule, parts, self._sign_places()
+        return schedule, (parts, self._sign_places())
 
     def form(self, arrays: Mapping[str, Array]) -> Hashable:
         """Equal forms mean that kernels are equal but for literals."""
@@ -165,7 +166,7 @@ class StoredKernel:
         parts = (sign_cluster(one.cluster, self.arrays, arrays, compute_form) for one in self.parts)
         return schedule, tuple(parts), self._sign_places()
 
-    def _sign_places(self) -> Hashable:
+    def _sign_places(self) -> Canonical:
         """Where arrays lie, and which loops the parts share."""
         layouts = sign_layouts(self.arrays, self.storages, self.private)
         loops = tuple(tuple(loop[s.name] for s in self.statements) for loop in self.loops)

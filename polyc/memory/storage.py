@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, product
+from typing import Any
 
 import islpy as isl
 import numpy as np
 
+from polyc.poly.parameters import rename_parameters
 from polyc.scop.scop import Array
+from polyc.types.other_names import rename_extent
 from polyc.types.sizes import Extent
 
 
@@ -37,6 +40,14 @@ class Storage:
     @property
     def is_row_major(self) -> bool:
         return self.permutation == tuple(range(len(self.permutation))) and not self.blocks
+
+
+def rename_storage(storage: Storage, names: Mapping[str, str]) -> Storage:
+    """The storage in other names for sizes."""
+    if not names:
+        return storage
+    extents: Sequence[Any] = [rename_extent(extent, names) for extent in storage.shape]
+    return replace(storage, map=rename_parameters(storage.map, names), shape=tuple(extents))
 
 
 def row_major(array: Array) -> Storage:

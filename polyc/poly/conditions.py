@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TypeGuard
 
 from polyc.errors import NotFixed
 from polyc.types.derived import Derived
+from polyc.types.estimate import hinted
 from polyc.types.follows import below, names_of
 from polyc.types.found import found_in
 from polyc.types.groups import group_by_shared
@@ -205,6 +207,39 @@ def sizes_about(names: frozenset[str]) -> list[frozenset[str]]:
     sizes = (size for size in assumed_ranges() if size.name in reached)
     named = ((size.name, reached & {size.name, *_named_among(size, reached)}) for size in sizes)
     return [frozenset(group) for group, _ in group_by_shared(named)]
+
+
+@concluded
+def related_ranges(names: frozenset[str]) -> tuple[SizeRange, ...]:
+    """What is said of some sizes, of those that have to do with them, and of what follows from all.
+
+        [h, r = floor(h/2), w, q = floor(h/3), a = h*w]   of r              ->   h, r, q
+        [m, n, … 90 more, s = the sum of all]             of s, m and n     ->   s >= m + n, m, n
+
+    The rest says nothing of these, or no more than that there is more.
+    """
+    related, known = frozenset[str](), names
+    while known - related:
+        related = known.union(*sizes_about(known))
+        parts = (_named_by(size) for size in assumed_ranges() if size.name in related)
+        known = related.union(*parts)
+        follow = (s for s in assumed_ranges() if s.same is not None and s.name not in known)
+        known |= {s.name for s in follow if below(s.name) | _named_by(s) <= known}
+    return tuple(_among(size, related) for size in assumed_ranges() if size.name in related)
+
+
+def _among(size: SizeRange, names: frozenset[str]) -> SizeRange:
+    """What is said of a size in terms of some; of a sum of more than these, what it is at least."""
+    needs = tuple(need for need in size.needs if need.names <= names)
+    if not _summands(size) or below(size.name) <= names:
+        return size if needs == size.needs else replace(size, needs=needs)
+    kept, least = _telescope(size, names)
+    signs = (1, -1) if least is None else (1,) if least >= 0 else ()
+    facts = ((Size.of(size.name) - kept) * sign for sign in signs)
+    needs += tuple(fact for fact in facts if isinstance(fact, Size))
+    # Sums of about as many are one kernel's; how many they are is a matter of speed.
+    hint = 1 << hinted(0 if size.same is None else size.same).bit_length()
+    return replace(size, upper=None, same=None, hint=hint, needs=needs)
 
 
 @concluded

@@ -12,7 +12,7 @@ Inside of `about`, where a kernel is compiled, it is what is assumed of its own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, reduce
@@ -28,6 +28,7 @@ from polyc.types.ranges import assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size
 
 Parsed = TypeVar("Parsed", isl.Set, isl.Map, isl.PwMultiAff, isl.PwAff)
+Renamed = TypeVar("Renamed", isl.Set, isl.Map, isl.MultiAff)
 
 PARAM, SET = isl.dim_type.param, isl.dim_type.set
 
@@ -285,10 +286,34 @@ def in_own_sizes(domain: isl.Set) -> isl.Set:
 
 
 def parameters_of(
-    relation: isl.Set | isl.Map | isl.UnionSet | isl.UnionMap | isl.PwMultiAff | isl.PwAff,
+    relation: isl.Set
+    | isl.Map
+    | isl.UnionSet
+    | isl.UnionMap
+    | isl.MultiAff
+    | isl.PwMultiAff
+    | isl.PwAff,
 ) -> list[str]:
     space = relation.get_space()
     return [str(space.get_dim_name(PARAM, k)) for k in range(space.dim(PARAM))]
+
+
+def rename_parameters(relation: Renamed, names: Mapping[str, str]) -> Renamed:
+    """The same with other names for some sizes, all at once: two may take each other's.
+
+    Raises ValueError where two would have one name.
+    """
+    found = parameters_of(relation)
+    wanted: list[str] = [names.get(name, name) for name in found]
+    if wanted == found:
+        return relation
+    if len({*wanted}) < len(wanted):
+        raise ValueError(f"two sizes of {', '.join(found)} would have one name")
+    for k in range(len(found)):
+        relation = relation.set_dim_name(PARAM, k, f"renamed_{k}")
+    for k, name in enumerate(wanted):
+        relation = relation.set_dim_name(PARAM, k, name)
+    return relation
 
 
 def at_sizes(domain: isl.Set, value: Callable[[Extent], int]) -> isl.Set:

@@ -33,7 +33,7 @@ from polyc.program.plan import Plan, byte_size
 from polyc.program.program import Launch, Program
 from polyc.types.branches import Branches, list_demanding, needs_behind
 from polyc.types.found import found_in
-from polyc.types.ranges import STEP, SizeRange, Step
+from polyc.types.ranges import SizeRange, Step
 from polyc.types.sizes import Extent, Size
 
 Base = Literal["io", "weights", "arena", "region"]
@@ -207,8 +207,9 @@ class _Maker:
                 before = called if step else nodes
                 if position in self.barriers and not (before and isinstance(before[-1], Find)):
                     before.append(Wait())
-                sizes = self.kernels[launch.kernel].sizes
-                before.append(_call(position, launch, sizes, self.places))
+                places = tuple(self.places[a] for a in launch.arguments)
+                told = launch.told(self.kernels[launch.kernel])
+                before.append(Call(position, launch.kernel, places, told))
             nodes += [Repeat(step, tuple(called))] if step else []
 
     def _await(
@@ -271,14 +272,6 @@ def find_places(program: Program, plan: Plan) -> dict[str, Address]:
         places.setdefault(name, Address("io", position))
     others = (name for name in program.arrays if program.home(name) != name)
     return places | {name: places[program.home(name)] for name in others}
-
-
-def _call(
-    position: int, launch: Launch, sizes: Collection[str], places: Mapping[str, Address]
-) -> Call:
-    step = launch.step
-    told = tuple(step.name if step and name.startswith(STEP) else name for name in sizes)
-    return Call(position, launch.kernel, tuple(places[a] for a in launch.arguments), told)
 
 
 def _copies(program: Program, places: Mapping[str, Address]) -> Iterator[CopyOut]:

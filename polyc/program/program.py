@@ -15,7 +15,7 @@ from polyc.scop.scop import Kind
 from polyc.types.branches import Branches, Demands
 from polyc.types.found import found_in
 from polyc.types.parameters import Parameter
-from polyc.types.ranges import Step
+from polyc.types.ranges import STEP, Step
 from polyc.types.sizes import Extent, Size
 from polyc.types.spec import TensorSpec
 
@@ -54,7 +54,8 @@ class Launch:
     the graph nodes computed; `copies` says what a launch moves that computes nothing. Those in a
     row with the same `step` are launched again for each of its steps. `branches`: the arrays, of
     one boolean, that say in a call whether it is made. `work`: what it takes, on a CPU. `runs`: how
-    often it runs in a call of the sizes that kernels are chosen for.
+    often it runs in a call of the sizes that kernels are chosen for. `sizes`: what sizes that the
+    kernel speaks of are in the launch, where they have other names.
     """
 
     kernel: str
@@ -67,11 +68,18 @@ class Launch:
     branches: Branches = ()
     work: Work | None = None
     runs: int = 1
+    sizes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def touched(self) -> tuple[str, ...]:
         """Its arrays, and those that decide whether it is made."""
         return (*self.arguments, *(branch.condition for branch in self.branches))
+
+    def told(self, kernel: Prototype) -> tuple[str, ...]:
+        """What it tells its kernel: sizes, and the number of the step that it is in."""
+        step = self.step.name if self.step else ""
+        steps = {name: step for name in kernel.sizes if step and name.startswith(STEP)}
+        return tuple(steps.get(name, self.sizes.get(name, name)) for name in kernel.sizes)
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ class Program:
     def awaited(self, launch: Launch, kernel: Prototype) -> frozenset[str]:
         """The sizes that must be found before a launch of a kernel is made."""
         step = [launch.step.steps] if launch.step else []
-        return found_in([*map(Size.of, kernel.sizes), *step])
+        return found_in([*map(Size.of, launch.told(kernel)), *step])
 
     @property
     def in_place(self) -> dict[int, int]:

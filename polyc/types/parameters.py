@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from polyc.names import fresh, identifier
 from polyc.types.derived import Derived
@@ -45,7 +45,7 @@ class Parameter(SizeRange):
     One that follows from others, by `same`, is computed, and not told by a call.
     """
 
-    shown: str = ""
+    shown: str = field(default="", compare=False)
 
     @staticmethod
     def of(size: SizeRange, known: Renaming) -> Parameter:

@@ -84,12 +84,15 @@ class Step(SizeRange):
 class Assumed:
     """What is assumed of sizes, by name, and what has been concluded from it so far.
 
-    inside: what is assumed where these ranges are assumed as well.
+    inside: what is assumed where these ranges are assumed as well; instead: where only they are.
     """
 
     ranges: Mapping[str, SizeRange] = field(default_factory=dict)
     concluded: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
     inside: dict[tuple[SizeRange, ...], Assumed] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    instead: dict[tuple[SizeRange, ...], Assumed] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -114,6 +117,16 @@ def assume(ranges: Iterable[SizeRange]) -> Iterator[None]:
     if known is not _NOTHING:
         known.inside[more] = inside
     with _assuming(inside):
+        yield
+
+
+@contextmanager
+def assume_only(ranges: tuple[SizeRange, ...]) -> Iterator[None]:
+    """Inside, nothing is assumed of sizes but these ranges."""
+    known = _ASSUMED.get()
+    if ranges not in known.instead:
+        known.instead[ranges] = Assumed({size.name: size for size in ranges})
+    with _assuming(known.instead[ranges]):
         yield
 
 

@@ -231,5 +231,8 @@ class _Walk:
 
 def _sizes(kernel: Prototype, launch: Launch) -> tuple[str, ...]:
     """What a launch tells its kernel: the sizes, and the number of the step that it is in."""
-    step = launch.step
-    return tuple(step.name if step and name.startswith(STEP) else name for name in kernel.sizes)
+    step, names = launch.step, launch.sizes
+    return tuple(
+        step.name if step and name.startswith(STEP) else names.get(name, name)
+        for name in kernel.sizes
+    )

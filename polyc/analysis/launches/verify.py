@@ -7,6 +7,7 @@ launches together must execute the scop, and find what they read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -32,15 +33,18 @@ from polyc.analysis.proof import counted
 from polyc.analysis.same import find_renaming
 from polyc.analysis.witness import illegal
 from polyc.loopnest.prototype import Prototype
-from polyc.memory.storage import Storage
+from polyc.memory.storage import Storage, rename_storage
 from polyc.poly.boxes import box
 from polyc.poly.coalesce import unite
-from polyc.poly.parameters import among_sizes, in_own_sizes
+from polyc.poly.conditions import spell
+from polyc.poly.parameters import among_sizes, in_own_sizes, read, told_of
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 from polyc.types.branches import needs_in
+from polyc.types.other_names import rename_extent, rename_size
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import SizeRange, Step, assume, assumed_ranges
+from polyc.types.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def verify_launches(
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
         offsets += verify_offsets(launch.kernel, part.statements, arrays)
-        _check_assumed(program, launch, judged[launch.kernel].assumed)
+        _check_assumed(program, launch, judged[launch.kernel])
         access = _access(launch.kernel, part, frozenset(bound), arrays)
         sizes = program.awaited(launch, judged[launch.kernel].kernel)
         awaited = [program.found[size] for size in sizes]
@@ -127,8 +131,8 @@ def _check_binding(
 
     kernel  b = exp(a)        launch of  d = exp(c)     ->     gives c for a, and d for b
     """
-    where = f"launch {launch.kernel}"
-    renaming = find_renaming(judged.stated.statements, part.statements)
+    where, sizes = f"launch {launch.kernel}", launch.sizes
+    renaming = find_renaming(judged.stated.statements, part.statements, sizes)
     if isinstance(renaming, str):
         raise illegal(where, f"its statements are not those of the kernel: {renaming}")
     params = judged.kernel.params
@@ -146,10 +150,11 @@ def _check_binding(
             rule = f"parameter {param.name} is given {argument}, but stands for {wanted}"
             raise illegal(where, rule)
         mine, other = arrays[stored.source], judged.kept.arrays[param.name]
-        if (mine.dtype, mine.shape) != (other.dtype, other.shape):
-            rule = f"{mine.dtype}{list(mine.shape)}, not {other.dtype}{list(other.shape)}"
+        shape = tuple(rename_extent(extent, sizes) for extent in other.shape)
+        if (mine.dtype, mine.shape) != (other.dtype, shape):
+            rule = f"{mine.dtype}{list(mine.shape)}, not {other.dtype}{list(shape)}"
             raise illegal(where, f"{argument} is {rule}, as the kernel takes it")
-        layout = judged.storages[param.name]
+        layout = rename_storage(judged.storages[param.name], sizes)
         if stored.dtype != param.dtype or not same_storage(stored.storage, layout):
             rule = (
                 f"{argument} is stored by {stored.storage.map} in {list(stored.storage.shape)}, "
@@ -162,8 +167,10 @@ def _check_binding(
     return bound
 
 
-def _check_assumed(program: Program, launch: Launch, assumed: Sequence[SizeRange]) -> None:
+def _check_assumed(program: Program, launch: Launch, judged: Judged) -> None:
     """A kernel is launched only where all holds that was assumed of sizes when it was proven.
+
+    What was assumed of its sizes must hold of those that the launch has in their place.
 
     That is what holds in every call of the model, and what a driver has seen to before it comes to
     the branches of the launch.
@@ -171,16 +178,39 @@ def _check_assumed(program: Program, launch: Launch, assumed: Sequence[SizeRange
     where = f"launch {launch.kernel}"
     with assume(needed_ranges(needs_in(program.demands, launch.branches))):
         there = {size.name: size for size in assumed_ranges()}
-    for size in assumed:
-        if isinstance(size, Step):
-            continue  # its kernel is in the loop that it is launched in: `_check_binding`
-        known = there.get(size.name)
-        for need in size.needs:
-            if known is None or need not in known.needs:
-                rule = f"its kernel is for calls in which {need} is not negative"
-                raise illegal(where, f"{rule}, and it is in others")
-        if known is None or replace(size, needs=known.needs) != known:
-            raise illegal(where, f"its kernel is for calls in which {size}, and it is in others")
+        for one in judged.assumed:
+            if isinstance(one, Step):
+                continue  # its kernel is in the loop that it is launched in: `_check_binding`
+            size = rename_size(one, launch.sizes)
+            known = there.get(size.name)
+            if known is None or not _is_within(known, size):
+                raise illegal(
+                    where, f"its kernel is for calls in which {size}, and it is in others"
+                )
+            for need in size.needs:
+                if need not in known.needs and not _follows(need):
+                    rule = f"its kernel is for calls in which {need} is not negative"
+                    raise illegal(where, f"{rule}, and it is in others")
+
+
+def _is_within(known: SizeRange, size: SizeRange) -> bool:
+    """Whether all that is assumed of a size is known of it; what is needed of it is another matter.
+
+    A hint means nothing.
+    """
+    ends, wanted = known.ends(math.inf), size.ends(math.inf)
+    said = (known.next, size.next), (known.same, size.same), (known.most, size.most)
+    return (
+        wanted[0] <= ends[0]
+        and ends[1] <= wanted[1]
+        and all(other is None or other == mine for mine, other in said)
+    )
+
+
+def _follows(need: Size) -> bool:
+    """Whether it follows from what is told of sizes that some sum of them is not negative."""
+    wanted = read(isl.Set, f"{{ : {spell(need)} >= 0 }}")
+    return bool(told_of(need.names).is_subset(wanted))
 
 
 def _check_kept_inside(
