@@ -80,7 +80,7 @@ def barriers_inside_of_branches_alone(right):
     return forget
 
 
-@fault("polyc.scop.lower:find_branches", "unwritten")
+@fault("polyc.scop.lower.context:find_branches", "unwritten")
 def a_value_that_only_one_branch_computes(right):
     def deeper(found):
         inside = next(branches for branches in found if branches)

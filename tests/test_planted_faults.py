@@ -367,7 +367,7 @@ def a_copy_behind_its_reader(right):
     "its statements are not those of the kernel: .* computes",
 )
 def a_kernel_shared_by_different_functions(right):
-    return lambda one, arrays, *made: "all alike"
+    return lambda one, arrays, *made: ("all", "alike")
 
 
 @fault("polyc.pipeline:bind_arrays", pair, r"launch k\d\w+: parameter \w+ is given \w+, but stands")

@@ -43,6 +43,16 @@ def only_told() -> Graph:
     return import_onnx(read("g (float x) => (int64[r, k] y) { y = NonZero(x) }"), decides=True)
 
 
+def alike() -> Graph:
+    """Two sizes of which the same is said, and what is done with one and with the other."""
+    return import_onnx(
+        read("""g (bool[9] m, bool[9] n, float[9] x, float[9] w) => (float[j] y, float[k] z) {
+            a = Compress<axis = 0>(x, m) y = Exp(a) b = Compress<axis = 0>(w, n) z = Exp(b)
+        }"""),
+        decides=True,
+    )
+
+
 def fault(place: str, said: str, model: Callable[[], Graph] = finding) -> Callable[[Wrong], Wrong]:
     return FAULTS.note(place, model, said)
 
@@ -138,14 +148,42 @@ def what_must_fit_is_not_checked(right):
     return after(right, lambda pair: (pair[0], ()))
 
 
+OTHERS = "its kernel is for calls in which .* it is in others"
+
+
+@fault("polyc.backends.kernels:_use", "its statements are not those of the kernel", alike)
+def the_size_of_another_launch(right):
+    return after(right, lambda use: use and replace(use, sizes={}))
+
+
+@fault("polyc.program.program:Launch.told", "calls .* with .*size_j", alike)
+def a_size_that_is_not_told(right):
+    return lambda self, kernel: kernel.sizes
+
+
+@fault("polyc.mapping.sign_sizes:related_ranges", OTHERS, alike)
+def kernels_for_at_least_one(right):
+    return after(right, lambda sizes: tuple(replace(size, lower=1) for size in sizes))
+
+
+@fault("polyc.poly.conditions:_among", OTHERS, alike)
+def kernels_for_what_is_not_needed(right):
+    def more(size):
+        few = Size.of(size.name) - 3
+        return replace(size, needs=(*size.needs, few))
+
+    return after(right, more)
+
+
 SELDOM = {no_limit, room_for_less, another_limit, a_size_that_is_never_found}
 SELDOM |= {a_size_before_it_is_there, kernels_that_do_not_wait, what_must_fit_is_not_checked}
 """Those that the proof refuses by what refuses others as well."""
 
 
-def test_without_a_fault_all_is_proven(tmp_path):
+@pytest.mark.parametrize("model", [finding, alike])
+def test_without_a_fault_all_is_proven(tmp_path, model):
     with pytest.raises(Proven):
-        prove(finding(), tmp_path)
+        prove(model(), tmp_path)
 
 
 @pytest.mark.parametrize(

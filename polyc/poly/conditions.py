@@ -31,6 +31,10 @@ Of more of them they do not where one is what a call finds, up to some number: i
 """
 
 
+FEW_TIMES = 16
+"""Of two sums of many sizes, so many times as much may be taken for the same."""
+
+
 def spell(extent: Extent) -> str:
     """An extent in the text of a set; NotFixed for a product of sizes, which no set can say."""
     extent = named(extent)
@@ -237,8 +241,9 @@ def _among(size: SizeRange, names: frozenset[str]) -> SizeRange:
     signs = (1, -1) if least is None else (1,) if least >= 0 else ()
     facts = ((Size.of(size.name) - kept) * sign for sign in signs)
     needs += tuple(fact for fact in facts if isinstance(fact, Size))
-    # Sums of about as many are one kernel's; how many they are is a matter of speed.
-    hint = 1 << hinted(0 if size.same is None else size.same).bit_length()
+    # One kernel does for sums of about as many: of how many is a matter of speed.
+    about = 0 if size.same is None else hinted(size.same)
+    hint = FEW_TIMES ** round(math.log(max(about, 1), FEW_TIMES))
     return replace(size, upper=None, same=None, hint=hint, needs=needs)
 
 
