@@ -120,11 +120,7 @@ def cut_into_vectors(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece
     width, lane = _lanes([loop], simd_bytes), f"{loop.var}_lane"
     left = loop.upper - var(loop.var)
     body = substitute_block(loop.body, {loop.var: var(loop.var) + var(lane)})
-    end = _end(loop, known)
-    if not all(map(stated_range, variables(loop.upper - loop.lower))):
-        # The tile around it may lie behind the end.
-        end = extremum("max", (loop.upper, loop.lower))
-    start = loop.lower + floordiv(end - loop.lower, width) * width
+    start = loop.lower + floordiv(_end(loop, known) - loop.lower, width) * width
 
     def tiles(lower: Affine, upper: Affine, count: Affine, lanes: int) -> For:
         inner = replace(loop, var=lane, lower=const(0), upper=count, body=body, lanes=lanes)
@@ -154,19 +150,19 @@ def _end(loop: For, known: Known) -> Affine:
 
     for t in 0 .. n - 3, where n may be 1   ->   max(n - 3, 0)
 
-    Inside of other loops it is taken to run: there isl has generated it.
+    Inside of other loops it may not run as well: what shares its tiles may have more of them.
     """
     trips = loop.upper - loop.lower
-    if interval(trips, known)[0] >= 0 or not all(map(stated_range, variables(trips))):
+    if interval(trips, known)[0] >= 0:
         return loop.upper
-    if all(isinstance(atom, Var) for atom, _ in trips.terms):
+    if all(isinstance(atom, Var) and stated_range(atom.name) for atom, _ in trips.terms):
         count: Extent = trips.constant
         for atom, coefficient in trips.terms:
             assert isinstance(atom, Var)
             count = count + Size.of(atom.name) * coefficient
         if bounds(count)[0] >= 0:
             return loop.upper
-    return extremum("max", (loop.upper, loop.lower))
+    return simplify_index(extremum("max", (loop.upper, loop.lower)), known)
 
 
 def _unless_empty(loop: For, facts: tuple[Affine, ...]) -> Iterator[Piece]:

@@ -24,13 +24,6 @@ FAR = 1 << 24
 """From here on isl is not told how large a size is, on either side of 0: it makes no loop simpler,
 while products of sizes that are at most 10^9 make sets large, and their numbers long."""
 
-MOST_CASES = 3
-"""Sizes that are the smaller of two, of which sets say which: each doubles the cases of a set.
-
-Of more of them they do not where one is what a call finds, up to some number: it is small anyway.
-"""
-
-
 FEW_TIMES = 16
 """Of two sums of many sizes, so many times as much may be taken for the same."""
 
@@ -49,7 +42,7 @@ def spell(extent: Extent) -> str:
 def conditions(sizes: Collection[SizeRange]) -> list[str]:
     """What holds for sizes of the model: "1 <= size_n <= 2048", and so in the next call."""
     found = []
-    few, names = _count_cases() <= MOST_CASES, frozenset(size.name for size in sizes)
+    names = frozenset(size.name for size in sizes)
     for size in sizes:
         found += box(size)
         if isinstance(size, Step) and not isinstance(size.steps, int):
@@ -60,7 +53,9 @@ def conditions(sizes: Collection[SizeRange]) -> list[str]:
         if _summands(size):
             found += _facts_of_sum(size, names)
         elif isinstance(size.same, Size):
-            found += _facts(size.name, size.same, few or not found_in([size.same]))
+            # Which of two is the smaller one doubles the cases of a set, and all that is found of
+            # something, up to some number, is little work in any case.
+            found += _facts(size.name, size.same, exact=not found_in([size.same]))
     return found
 
 
@@ -80,13 +75,6 @@ def _is_far(need: Size) -> bool:
 
 def _says_something(upper: int | None) -> TypeGuard[int]:
     return upper is not None and upper < FAR
-
-
-def _count_cases() -> int:
-    """How many sizes are the smaller of two."""
-    meanings = (size.same for size in assumed_ranges() if isinstance(size.same, Size))
-    firsts = (meaning.terms[0][0] for meaning in meanings)
-    return sum(isinstance(p[0], Derived) and p[0].operation == "min" for p in firsts if len(p) == 1)
 
 
 def _facts(name: str, same: Size, exact: bool) -> list[str]:

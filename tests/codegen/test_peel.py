@@ -286,6 +286,24 @@ def test_what_ends_before_it_begins_has_no_rest(size, kind):
     assert not any("max" in str(x.lower) for x in loops(after))
 
 
+@pytest.mark.parametrize("size", [1, 16, 100, 288, 289, 520, 576, 640])
+def test_what_ends_before_a_tile_begins_has_no_rest_there(size):
+    """Rows are a multiple of 128, and what follows is of fewer: of none, in the last tile of 288.
+
+    The rest began at a tile before 0, and did rows of the tile around it again.
+    """
+    n, rows = var("size_n"), floordiv(var("size_n") + 127, 128) * 128
+    within = extremum("min", (const(16), n - t - u))
+    inner = loop("p", within, step(t + u + p), kind="vector")
+    tiles = loop("u", extremum("min", (const(288), n - t)), inner, step=16)
+    whole = loop("q", extremum("min", (const(288), rows - t)), step(t + var("q")), kind="vector")
+    before = Block((loop("t", rows, whole, tiles, step=288),))
+    with assume([SizeRange("size_n")]):
+        after = peel(before, ["size_n"], 64)
+    values = {"size_n": size}
+    assert list(instances(after, values)) == list(instances(before, values))
+
+
 def test_arguments_that_never_decide_go():
     t, i = var("t"), var("i")
     bound = extremum("min", (const(10), t * -1 + 30, i))
