@@ -30,7 +30,7 @@ from polyc.mapping.sign_sizes import sign_sizes
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.names import show
 from polyc.options import Options
-from polyc.poly.parameters import PARAM, among_sizes, parameters_of, rename_parameters
+from polyc.poly.parameters import among_sizes, parameters_of, rename_parameters
 from polyc.program.program import Launch
 from polyc.schedule.canonical import NOTHING, Made, from_positions
 from polyc.schedule.initial import initial_tree
@@ -286,10 +286,10 @@ def _spell_schedule(compiled: CompiledKernel, one: StoredKernel) -> str:
 def _in_launch(elements: isl.Set, one: StoredKernel, use: _Use) -> isl.Set:
     """What a kernel touches with sizes as a call may have them, in the step of the loop around."""
     elements = among_sizes(rename_parameters(elements, use.sizes))
-    for k, name in enumerate(parameters_of(elements)):
-        if one.step and name.startswith(STEP):
-            elements = elements.set_dim_name(PARAM, k, one.step.name)
-    return elements
+    if not one.step:
+        return elements
+    steps = (name for name in parameters_of(elements) if name.startswith(STEP))
+    return rename_parameters(elements, dict.fromkeys(steps, one.step.name))
 
 
 def _copies(statements: Sequence[Statement]) -> str:

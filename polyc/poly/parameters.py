@@ -24,6 +24,7 @@ from polyc.poly.cases import in_few_cases, project_onto
 from polyc.poly.conditions import box, conditions, sizes_about, spell
 from polyc.poly.remember import normalise, remember, remember_within, without_name
 from polyc.types.equal_sizes import find_equal
+from polyc.types.parameters import has_name
 from polyc.types.ranges import assumed_ranges, concluded
 from polyc.types.sizes import Extent, Size
 
@@ -100,6 +101,16 @@ def told_of(names: frozenset[str]) -> isl.Set:
     [h, r, n] -> { : h >= 3 and 2r <= h <= 2r + 1 and n >= 1 }   of r   ->   all but n >= 1
     """
     return _together(_assumptions_about(group) for group in sizes_about(names))
+
+
+def follows_from_told(need: Size) -> bool:
+    """Whether a sum of sizes is never negative, by what sets are told of these.
+
+    m = min(n, 9)   ->   n - m, and not m - 1
+    """
+    if not has_name(need):
+        return False  # of a product without a name they are told nothing
+    return bool(told_of(need.names).is_subset(read(isl.Set, f"{{ : {spell(need)} >= 0 }}")))
 
 
 @concluded

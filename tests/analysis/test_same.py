@@ -114,3 +114,18 @@ def test_literals() -> None:
     assert not same_literal(0.0, -0.0)
     assert not same_literal(1, 1.0)
     assert not same_literal(1, True)
+
+
+def test_sizes_under_other_names() -> None:
+    def rows(size: str) -> Statement:
+        one = product("a", "b", "c")
+        bound = f"[{size}, size_w] -> {{ S[i] : 0 <= i < {size} + size_w }}"
+        return replace(one, domain=isl.Set(bound))
+
+    of_n, of_m = rows("size_n"), rows("size_m")
+    assert isinstance(find_renaming([of_n], [of_m]), str)
+    assert isinstance(find_renaming([of_n], [of_m], {"size_n": "size_m"}), Renaming)
+    swapped = {"size_n": "size_w", "size_w": "size_n"}
+    assert isinstance(find_renaming([of_n], [of_n], swapped), Renaming)
+    found = find_renaming([of_n], [of_m], {"size_n": "size_w"})
+    assert found == "two sizes under one name"

@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from polyc.poly.conditions import FAR, conditions, sizes_about
-from polyc.poly.parameters import assumed_of, told_of
+from polyc.poly.parameters import assumed_of, follows_from_told, told_of
 from polyc.types.derived import Derived
 from polyc.types.ranges import SizeRange, assume, assumed_ranges
 from polyc.types.sizes import Size
@@ -107,3 +107,12 @@ def test_sums_are_told_of_by_the_parts_that_are_named():
         whole = isl.Set("[s, t, h, i] -> { : t = s + h + i and 0 <= s and 0 <= h, i <= 50 }")
         assert assumed_of(frozenset("sthi")).is_equal(whole)
         assert groups("a", "t") == {"at"}
+
+
+def test_what_follows_from_what_is_told():
+    n, m = Size.of("size_n"), Size.of("size_m")
+    least = SizeRange("size_m", 0, 9, same=Size.of(Derived("min", n, 9)))
+    with assume([SizeRange("size_n", 0), least]):
+        assert follows_from_told(n - m)
+        assert not follows_from_told(m - 1)
+        assert not follows_from_told(n * m)  # which it is, but no set can say so

@@ -36,15 +36,13 @@ from polyc.loopnest.prototype import Prototype
 from polyc.memory.storage import Storage, rename_storage
 from polyc.poly.boxes import box
 from polyc.poly.coalesce import unite
-from polyc.poly.conditions import spell
-from polyc.poly.parameters import among_sizes, in_own_sizes, read, told_of
+from polyc.poly.parameters import among_sizes, follows_from_told, in_own_sizes
 from polyc.program.program import Launch, Program
 from polyc.scop.scop import Array, Scop
 from polyc.types.branches import needs_in
 from polyc.types.other_names import rename_extent, rename_size
 from polyc.types.parameters import needed_ranges
 from polyc.types.ranges import SizeRange, Step, assume, assumed_ranges
-from polyc.types.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ def _check_assumed(program: Program, launch: Launch, judged: Judged) -> None:
                     where, f"its kernel is for calls in which {size}, and it is in others"
                 )
             for need in size.needs:
-                if need not in known.needs and not _follows(need):
+                if need not in known.needs and not follows_from_told(need):
                     rule = f"its kernel is for calls in which {need} is not negative"
                     raise illegal(where, f"{rule}, and it is in others")
 
@@ -205,12 +203,6 @@ def _is_within(known: SizeRange, size: SizeRange) -> bool:
         and ends[1] <= wanted[1]
         and all(other is None or other == mine for mine, other in said)
     )
-
-
-def _follows(need: Size) -> bool:
-    """Whether it follows from what is told of sizes that some sum of them is not negative."""
-    wanted = read(isl.Set, f"{{ : {spell(need)} >= 0 }}")
-    return bool(told_of(need.names).is_subset(wanted))
 
 
 def _check_kept_inside(
