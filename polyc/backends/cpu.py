@@ -157,7 +157,7 @@ def _compile(
 
     # 3. loops, with partial tiles split off
     with trace.step("generate"):
-        kernel = _generate(name, stored, places, tree, products, target.vectors.bytes)
+        kernel = _generate(name, stored, places, tree, products, target)
 
     # 4. which of the loops threads may run at the same time, and where they wait
     with trace.step("schedule"):
@@ -239,14 +239,15 @@ def _generate(
     places: Places,
     tree: isl.Schedule,
     products: Products,
-    simd_bytes: int,
+    target: Target,
 ) -> Kernel:
     """The loops of a tree, and what they are given."""
     part = places.part
     statements = {s.name: s for s in part.statements}
     sizes = list_sizes(part, stored.storages)
     loops = generate_nest(tree, statements, stored.storages, places.local, near=places.near)
-    nest = peel(unswitch(loops, frozenset(sizes)), sizes, simd_bytes)
+    far = {n for n, a in part.arrays.items() if a.kind == "constant" and a.bytes > target.l2}
+    nest = peel(unswitch(loops, frozenset(sizes)), sizes, target.vectors.bytes, far)
     kept = [a for a in stored.arrays if a in part.arrays and a not in places.local]
     inside = {x.first.array for n in walk_nodes(nest) if isinstance(n, Block) for x in n.near}
     params = list_params(kept, part, stored.storages, inside)

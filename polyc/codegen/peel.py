@@ -11,7 +11,7 @@ Where the number of iterations is known only at run time, the last tile is cut i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from polyc.codegen.remainder import cut_into_vectors, cut_remainder
@@ -25,15 +25,21 @@ MOST_ASIDE = 4
 """The most iterations of a loop that become code of their own: each is as long as the loop."""
 
 
-def peel(block: Block, sizes: Iterable[str] = (), simd_bytes: int = 0) -> Block:
+def peel(
+    block: Block,
+    sizes: Iterable[str] = (),
+    simd_bytes: int = 0,
+    far: Collection[str] = (),
+) -> Block:
     """The nest with partial tiles split off and bounds simplified by the ranges of the loops.
 
     `sizes` are variables of the nest that no loop binds: sizes known only at run time. For what is
-    left of vectors over these, `simd_bytes` is what a vector holds.
+    left of vectors over these, `simd_bytes` is what a vector holds. far: arrays that tiles read
+    from beyond the second-level cache.
     """
     ranges = {name: assumed_range(name) for name in sizes}
     known = {n: r.ends(UNKNOWN) for n, r in ranges.items()}
-    return _Peeling(simd_bytes).block(block, Known(known))
+    return _Peeling(simd_bytes, far).block(block, Known(known))
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class _Peeling:
     """The walk: each node is rewritten by what is known where it stands."""
 
     simd_bytes: int
+    far: Collection[str]
 
     def block(self, block: Block, known: Known) -> Block:
         body: list[Node] = []
@@ -83,7 +90,7 @@ class _Peeling:
         if is_open and loop.step == 1 and self.simd_bytes:
             pieces = cut_into_vectors(loop, inside, self.simd_bytes)
         elif _bounds_vary(loop, inside):
-            pieces = cut_remainder(loop, inside, self.simd_bytes)
+            pieces = cut_remainder(loop, inside, self.simd_bytes, self.far)
         else:
             return (replace(loop, body=self.block(loop.body, inside)),)
         return tuple(

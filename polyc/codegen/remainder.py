@@ -8,8 +8,9 @@
                                                           for r in 0 .. 1: …
 
 Loops that are unrolled into registers need a constant extent, so the rest of a tile is cut into
-tiles of four rows, of two, and of one; where taps run along a diagonal, into rows. The rest of a
-vector loop is cut into whole vectors, and one of which some lanes are idle.
+tiles of four rows, of two, and of one, or of more heights where each reads weights from afar; where
+taps run along a diagonal, into rows. The rest of a vector loop is cut into whole vectors, and one
+of which some lanes are idle.
 
 These tiles begin inside the one that they are cut from. What an index says of t and of r by
 themselves, as A[t / 13][r] does for an array that is stored in panels of 13, it says of that one,
@@ -48,11 +49,19 @@ from polyc.loopnest.ranges import Known, interval, simplify_index
 from polyc.loopnest.rewrite import rewrite_elements
 from polyc.loopnest.substitute import substitute_block, substitute_element
 from polyc.loopnest.uniform import widest_in
+from polyc.predict.point import evaluate
 from polyc.types.ranges import stated_range
 from polyc.types.sizes import Extent, Size, bounds
 
 ROWS = (4, 2, 1)
 """Heights of the tiles that the rest of a register tile is cut into."""
+
+FEW_TILES = 8
+ROWS_OF_FEW = (6, 4, 3, 2, 1)
+"""The same of at most so many tiles at the hint that read weights from afar: in a call for less,
+what is left of one may be all that there is, and each height goes through all weights for itself.
+512 x 512 weights at 24 points take 890 us for 3 rows in one tile, and 1090 in two (Zen 4).
+"""
 
 MATRIX_ROWS = (8, *ROWS)
 """The same where matrices are multiplied, by which tiles are twice as high at least."""
@@ -64,10 +73,12 @@ Piece = tuple[For, tuple[Affine, ...]]
 """A loop over some of the iterations, and what is never negative inside."""
 
 
-def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
+def cut_remainder(
+    loop: For, known: Known, simd_bytes: int, far: Collection[str] = ()
+) -> Iterator[Piece]:
     """The loop over whole tiles, and loops over what is left; the loop itself if nothing is gained.
 
-    `known` holds the range of the loop.
+    `known` holds the range of the loop; far: arrays that each tile reads from afar.
     """
     if {node.kind for node in _dependent_loops(loop)} <= {"sequential"}:
         yield loop, ()
@@ -93,8 +104,8 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
     # What is left of a tile of 16 needs no vector of 64 bytes.
     lanes = min(_lanes(points, simd_bytes), 1 << (size - 1).bit_length())
     first = start
-    rows = MATRIX_ROWS if "instruction" in kinds else ROWS
-    for width in (lanes,) if kinds == {"vector"} else rows:
+    widths = (lanes,) if kinds == {"vector"} else _heights(loop, "instruction" in kinds, far)
+    for width in widths:
         if width < size:
             cut = replace(rest, upper=rest.upper - (width - 1), step=width)
             narrow = _narrow(cut, points, first, const(width))
@@ -105,6 +116,18 @@ def cut_remainder(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:
         facts = (left - 1, left * -1 + (min(lanes, size) - 1))
         narrow = _narrow(replace(rest, step=lanes), points, first, left, lanes)
         yield from _unless_empty(narrow, facts)
+
+
+def _heights(loop: For, in_matrices: bool, far: Collection[str]) -> Sequence[int]:
+    """The heights of the tiles that the rest of a register tile is cut into, high ones first."""
+    if in_matrices:
+        return MATRIX_ROWS
+    assigns = (node for node in walk_nodes(loop.body) if isinstance(node, Assign))
+    reads = (read for assign in assigns for read in walk_expr(assign.value))
+    if not any(isinstance(read, Read) and read.element.array in far for read in reads):
+        return ROWS
+    most = max(0, evaluate(loop.upper - loop.lower, {}))
+    return ROWS_OF_FEW if most <= FEW_TILES * loop.step else ROWS
 
 
 def cut_into_vectors(loop: For, known: Known, simd_bytes: int) -> Iterator[Piece]:

@@ -126,9 +126,10 @@ def test_loops_of_nothing_and_decided_guards_disappear():
     st.integers(1, 17),
     st.sampled_from([4, 16, 32]),
     st.sampled_from(["vector", "unroll"]),
+    st.sampled_from([(), ("X",)]),
 )
-@settings(max_examples=60, deadline=None)
-def test_the_rest_of_an_open_tile_lies_where_the_tile_does(size, tile, simd_bytes, kind):
+@settings(max_examples=120, deadline=None)
+def test_the_rest_of_an_open_tile_lies_where_the_tile_does(size, tile, simd_bytes, kind, far):
     """What is stored tile by tile: Y[t / tile][p], by way of a local array that begins at 0."""
     n = var("n")
     bound = extremum("min", (const(tile), n - t))
@@ -137,7 +138,8 @@ def test_the_rest_of_an_open_tile_lies_where_the_tile_does(size, tile, simd_byte
     empty = loop("p", bound, run("R", [t + p], panel, read("own", p)), kind=kind)
     local = Local("own", F32, (tile,), "X")
     before = Block((loop("t", n, fill, empty, step=tile, locals=[local]),))
-    after = peel(before, ["n"], simd_bytes)
+    with assume([SizeRange("n", 1, None, hint=20)]):  # few tiles
+        after = peel(before, ["n"], simd_bytes, far)
     results = []
     for nest in (before, after):
         panels = np.zeros((-(-size // tile), tile), np.float32)
@@ -268,6 +270,22 @@ def test_what_is_left_of_an_open_tile_is_cut(extent):
     assert [x.step for x in loops(after) if x.var == "t"] == [32, 16, 16]
     values = {"size_n": extent}
     assert sorted(instances(after, values)) == sorted(instances(before, values))
+
+
+@pytest.mark.parametrize(
+    ("hint", "far", "heights"),
+    [(64, ["X"], [8, 6, 4, 3, 2, 1]), (65, ["X"], [8, 4, 2, 1]), (64, ["Y"], [8, 4, 2, 1])],
+)
+def test_few_tiles_that_read_from_afar_leave_rests_of_more_heights(hint, far, heights):
+    n = var("n")
+    rows = loop("p", extremum("min", (const(8), n - t)), step(t + p), kind="unroll")
+    before = Block((loop("t", n, rows, step=8),))
+    with assume([SizeRange("n", 1, None, hint=hint)]):
+        after = peel(before, ["n"], 64, far)
+    assert [x.step for x in loops(after) if x.var == "t"] == heights
+    for size in range(1, 20):
+        values = {"n": size}
+        assert list(instances(after, values)) == list(instances(before, values))
 
 
 @pytest.mark.parametrize("kind", ["vector", "unroll"])

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import islpy as isl
 import numpy as np
+import pytest
 
-from polyc.mapping.cpu.layout import decide_layouts
+from polyc.mapping.cpu.layout import decide_layouts, follow_order
 from polyc.mapping.cpu.vector_loop import INVARIANT, SCATTERED, UNIT, choose_vector_loop, worth
 from polyc.memory.storage import permuted, row_major
 from polyc.memory.strides import compute_strides
@@ -183,6 +184,36 @@ def test_constants_lie_as_the_sum_of_a_tile_walks_them():
         strides = {s.name: compute_strides(s, of.arrays, given(of)) for s in cluster.statements}
         d = choose_vector_loop(cluster, strides, TARGET)
         assert decide_layouts(cluster, d, 16, of.arrays, given(of))["W"].permutation == expected
+
+
+@pytest.mark.parametrize(
+    ("loops", "places"),
+    [("bto", (0, 2, 1)), ("bot", (0, 2, 1)), ("tob", (2, 0, 1)), ("obt", (2, 0, 1))],
+)
+def test_panels_lie_as_the_shared_loops_go_through_them(loops, places):
+    """M[b, t, o] += V[b, t, c] * W[b, c, o], o in panels of 16."""
+    of = scop(
+        [
+            array("V", [4, 6, 8], "input"),
+            array("W", [4, 8, 32], "constant"),
+            array("M", [4, 6, 32], "output"),
+        ],
+        statement("{ Z[b,t,o] : 0<=b<4 and 0<=t<6 and 0<=o<32 }", "{ Z[b,t,o] -> M[b,t,o] }", ZERO),
+        statement(
+            "{ S[b,t,o,c] : 0<=b<4 and 0<=t<6 and 0<=o<32 and 0<=c<8 }",
+            "{ S[b,t,o,c] -> M[b,t,o] }",
+            call("mul", load("{ S[b,t,o,c] -> V[b,t,c] }"), load("{ S[b,t,o,c] -> W[b,c,o] }")),
+            "add",
+        ),
+    )
+    cluster = only_cluster(of)
+    shared = {"bto"[loop["S"]]: d for d, loop in enumerate(cluster.shared)}
+    order = [shared[i] for i in loops]
+    laid = {**given(of), "W": permuted(of.arrays["W"], [2, 0, 1], [(2, 16)])}
+    found = follow_order(cluster, order, of.arrays, laid)
+    assert found["W"].permutation == places
+    assert found["W"].blocks == ((2, 16),)
+    assert all(found[name] == laid[name] for name in "VM")
 
 
 def test_without_a_vector_loop_constants_lie_as_the_reduction_runs():

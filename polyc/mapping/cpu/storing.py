@@ -10,12 +10,13 @@ from polyc.budget import UNLIMITED, Budget
 from polyc.mapping.cpu.choose import schedule_cluster
 from polyc.mapping.cpu.given import NOTHING, Given, read_given
 from polyc.mapping.cpu.laying import Laid, Tiles, choose_tiles, lay_out, read_tiles, transfer
+from polyc.mapping.cpu.layout import follow_order
 from polyc.mapping.cpu.packing import Packing
 from polyc.mapping.cpu.space import find_tuned
 from polyc.mapping.cpu.strategies.pointwise import choose_pointwise_tile
 from polyc.mapping.cpu.vector_loop import choose_vector_loop
 from polyc.mapping.open_cluster import OpenCluster, compute_all_strides, list_touched
-from polyc.mapping.reading import Tile
+from polyc.mapping.reading import Tile, read_order
 from polyc.mapping.signature import sign_cluster
 from polyc.mapping.stored_cluster import Stored, StoredCluster
 from polyc.mapping.tuned import Tuned
@@ -25,6 +26,7 @@ from polyc.poly.affine import exact_extents
 from polyc.poly.parameters import at_sizes
 from polyc.schedule.canonical import from_positions, to_positions
 from polyc.schedule.cluster import Cluster
+from polyc.schedule.initial import InitialLoops
 from polyc.schedule.keeping import Prefetch
 from polyc.schedule.names import short
 from polyc.schedule.schedule import Schedule
@@ -240,7 +242,9 @@ def _store(
 ) -> tuple[tuple[StoredCluster, ...], Mapping[str, Array]]:
     copies = [_store_copy(packing, laid, target) for packing in laid.packings]
     names = list_touched(laid.cluster)
-    storages = {n: laid.storages[n] for n in names}
+    order = read_order(schedule, InitialLoops((laid.cluster,)))
+    laid_out = follow_order(laid.cluster, order, laid.arrays, laid.storages)
+    storages = {n: laid_out[n] for n in names}
     signature = sign_cluster(laid.cluster, names, laid.arrays) if copies else one.signature
     private = one.private.intersection(names)
     stored = StoredCluster(laid.cluster, schedule, names, storages, private, signature, one.key)

@@ -254,6 +254,20 @@ def test_tiles_fit_the_image() -> None:
     assert [f and [g.m for g in f] for f in chosen] == [None, [3, 3], [4, 4]]
 
 
+def test_chosen_for_other_sizes_as_well() -> None:
+    """Of those that take hardly longer, the filters that suit a half and twice the size."""
+    layer = 1, 1, 256, 256, [3, 3], [14, 14]
+    chosen = [choose_filters(*layer), choose_filters(*layer, others=([7, 7], [28, 28]))]
+    assert [f and [g.m for g in f] for f in chosen] == [[4, 4], [3, 4]]
+
+
+def test_what_suits_other_sizes_alone_is_not_chosen() -> None:
+    """512 channels on 7 x 7 pixels: F(2, 3) is best on 4 x 4, and takes 1.25 times as long here."""
+    layer = 1, 1, 512, 512, [3, 3], [7, 7]
+    chosen = [choose_filters(*layer), choose_filters(*layer, others=([4, 4],))]
+    assert [f and [g.m for g in f] for f in chosen] == [[2, 4], [2, 4]]
+
+
 def test_switched_off() -> None:
     graph = conv_graph(normal(1, 64, 20, 20), normal(64, 64, 3, 3), None)
     assert is_minimal(lower_graph(graph))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, prod
+from math import ceil, inf, prod
 
 from polyc.scop.lower.windows.minimal_filter import (
     LARGEST,
@@ -47,6 +47,14 @@ class Numbers:
 FLOATS = Numbers(4, 1, LARGEST)
 
 
+SLACK = 1.05
+"""How much more than the cheapest filters those may cost at the hint that suit other sizes better.
+
+256 channels on 14 x 14 pixels: F(3, 3) x F(4, 3) costs 1.04 times what F(4, 3) x F(4, 3) does, and
+on 9 x 6, where tiles of 4 by 4 pixels are mostly cut off, the other takes 1.2 times as long.
+"""
+
+
 def choose_filters(
     batch: int,
     groups: int,
@@ -58,32 +66,49 @@ def choose_filters(
     against: float = WORTHWHILE,
     rate: float = 1.0,
     numbers: Numbers = FLOATS,
+    others: Sequence[Sequence[int]] = (),
 ) -> tuple[MinimalFilter, ...] | None:
     """The cheapest F(m, r) in each dimension by estimated cycles, or None for the direct form.
 
     `channels` and `filters` are those of one group; streamed: bytes of transformed weights that
     come from beyond the second-level cache in a cycle; against: the time of what else there is,
     relative to that of the direct form; rate: the time of a direct sum of so many products,
-    relative to that of one of transformed numbers.
+    relative to that of one of transformed numbers; others: outputs that a call may ask for as
+    well, for which the filters are chosen among those that are hardly dearer (`SLACK`).
     """
     if min(channels, filters) < CHANNELS or all(r == 1 for r in kernel) or 0 in (batch, *output):
         return None
-    lanes = LANES * numbers.products
-    direct = rate * batch * groups * channels * filters * prod(kernel) * prod(output) / lanes
-    best: tuple[MinimalFilter, ...] | None = None
-    cheapest = min(WORTHWHILE, against) * direct
+    lanes, pairs = LANES * numbers.products, groups * channels * filters
+    vectors = groups * (channels / lanes + filters / LANES)
+    direct = rate * batch * pairs * prod(kernel) * prod(output) / lanes
     sizes = [range(1, 2) if r == 1 else range(2, numbers.largest - r + 2) for r in kernel]
-    for ms in product(*sizes):
+
+    def cost(ms: Sequence[int], output: Sequence[int]) -> float:
         points = prod(m + r - 1 for m, r in zip(ms, kernel, strict=True))
         tiles = batch * prod(ceil(n / m) for n, m in zip(output, ms, strict=True))
-        pairs = groups * channels * filters
         products = points * tiles * pairs / lanes * (1 + 1.5 / min(tiles, 14))
         weights = points * pairs * numbers.bytes / streamed
-        vectors = groups * (channels / lanes + filters / LANES)
-        transforms = points * tiles * vectors * TRANSFORM_CYCLES
         # Weights are read while products are computed: the one or the other is waited for.
-        cost = max(products, weights) + transforms
-        chosen = tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
-        if cost < cheapest and compute_growth(chosen) <= LARGEST_GROWTH:
-            best, cheapest = chosen, cost
-    return best
+        return max(products, weights) + points * tiles * vectors * TRANSFORM_CYCLES
+
+    found = {
+        ms: (chosen, cost(ms, output))
+        for ms in product(*sizes)
+        if compute_growth(
+            chosen := tuple(minimal_filter(m, r) for m, r in zip(ms, kernel, strict=True))
+        )
+        <= LARGEST_GROWTH
+    }
+    cheapest = min((own for _, own in found.values()), default=inf)
+    if cheapest >= min(WORTHWHILE, against) * direct:
+        return None
+    close = {ms: own for ms, (_, own) in found.items() if own <= SLACK * cheapest}
+    costs = {ms: [cost(ms, other) for other in others] for ms in close}
+    least = [min(cost(ms, other) for ms in found) for other in others]
+
+    def regret(ms: tuple[int, ...]) -> tuple[float, float]:
+        """How many times the least the filters cost, at the worst; then what they cost here."""
+        worst = max((own / best for own, best in zip(costs[ms], least, strict=True)), default=1.0)
+        return worst, close[ms]
+
+    return found[min(close, key=regret)][0]

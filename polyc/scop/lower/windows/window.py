@@ -135,8 +135,8 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     plain = {*window.strides} == {1} and weight.is_constant and weight.dtype.kind == "f"
     # Numbers of tiles that a call decides are sizes of all sets; and of phases that sizes are the
     # ends of, the proof that each element is written takes minutes.
-    is_open = any(isinstance(n, Size) for n in window.output)
-    if not (streamed and plain) or (is_open and max(gaps) > 1):
+    free = [isinstance(n, Size) for n in window.output]
+    if not (streamed and plain) or (any(free) and max(gaps) > 1):
         return None
     filters, channels, *_ = weight.extents
     output = [-(-hinted(n) // d) for n, d in zip(window.output, gaps, strict=True)]
@@ -146,7 +146,15 @@ def _choose_tiles(ctx: Lowering, node: Node, window: Window) -> tuple[MinimalFil
     assert value is not None
     width, lanes = hinted(window.output[-1]), ctx.lanes
     against = price_without_zeros(value, width, lanes, True) if lanes else math.inf
-    return choose_filters(*one, streamed=streamed, against=against, rate=ctx.direct)
+    smaller = [-(-n // 2) if is_open else n for n, is_open in zip(output, free, strict=True)]
+    larger = [2 * n if is_open else n for n, is_open in zip(output, free, strict=True)]
+    return choose_filters(
+        *one,
+        streamed=streamed,
+        against=against,
+        rate=ctx.direct,
+        others=(smaller, larger) if any(free) else (),
+    )
 
 
 def _has_far_taps(ctx: Lowering, node: Node, window: Window) -> bool:
