@@ -99,7 +99,8 @@ def cut_remainder(
         return
     kinds = {node.kind for node in points} - {"sequential"}
     if not (len(kinds) == 1 or kinds == {"unroll", "instruction"}):  # tiles within are cut in turn
-        yield from _unless_empty(rest, (left - 1, partial))
+        cut = _cut_within(rest, left, known.and_facts(left - 1, partial), simd_bytes, far)
+        yield from _unless_empty(cut, (left - 1, partial))
         return
     # What is left of a tile of 16 needs no vector of 64 bytes.
     lanes = min(_lanes(points, simd_bytes), 1 << (size - 1).bit_length())
@@ -223,6 +224,44 @@ def _point_loops(loop: For, left: Affine, known: Known) -> list[For]:
     inside = {id(n) for point in found for n in walk_nodes(point.body) if isinstance(n, Assign)}
     whole = all(id(n) in inside for n in walk_nodes(loop.body) if isinstance(n, Assign))
     return found if whole else []
+
+
+def _cut_within(
+    loop: For, left: Affine, known: Known, simd_bytes: int, far: Collection[str]
+) -> For:
+    """The loop over a partial tile with the rest of register tiles that are as high cut as well.
+
+    for t in 13 (n / 13) .. n:                          for t in 13 (n / 13) .. n:
+      …                                             ->    …
+      for r in 0 .. n - t: own[r] = …   # unroll          for u in 0 .. n - t - 3 step 4:
+      for r in 0 .. n - t: Y[r] = own[r]  # unroll          for r in 0 .. 4: own[r] = …
+                                                            for r in 0 .. 4: Y[u + r] = own[r]
+                                                          …
+    A part with lower ones has a loop over them, which is cut in turn.
+    """
+    row, inside = f"{loop.var}_row", known.and_range(f"{loop.var}_row", 0, loop.step - 1)
+
+    def visit(node: Node) -> Node:
+        if not (isinstance(node, Block) and node.locals):
+            return node
+        points = _point_loops(replace(loop, body=node), left, known)
+        if not points or any(p.kind != "unroll" or p.lower != const(0) for p in points):
+            return node
+        own = {local.name for local in node.locals}
+
+        def narrow(part: Node) -> Node:
+            if not (isinstance(part, For) and any(_same_ends(part, p) for p in points)):
+                return part
+            upper = extremum("min", (const(loop.step), left - var(row)))
+            return replace(part, upper=upper, body=_moved(part.body, part.var, var(row), own))
+
+        body = rewrite_nodes(node, narrow)
+        assert isinstance(body, Block)
+        tiles = For(row, const(0), left, loop.step, body)
+        _, *rest = cut_remainder(tiles, inside, simd_bytes, far)  # no tile is whole
+        return Block(tuple(piece for piece, _ in rest))
+
+    return replace(loop, body=rewrite_nodes(loop.body, visit))
 
 
 def _may_shrink(loop: For, known: Known) -> bool:

@@ -272,6 +272,30 @@ def test_what_is_left_of_an_open_tile_is_cut(extent):
     assert sorted(instances(after, values)) == sorted(instances(before, values))
 
 
+@pytest.mark.parametrize("size", range(1, 30))
+def test_a_register_tile_as_high_as_the_tile_around_is_cut_with_it(size):
+    """Beside a part whose register tiles are lower, and loops over them therefore."""
+    n = var("n")
+    lower = loop("p", extremum("min", (const(4), n - u)), step(u + p), kind="unroll")
+    inner = loop("u", extremum("min", (t + 8, n)), lower, step=4)
+    inner = replace(inner, lower=t)
+    bound = extremum("min", (const(8), n - t))
+    fill = loop("p", bound, run("F", [t + p], at("own", p), read("X", t + p)), kind="unroll")
+    empty = loop("p", bound, run("R", [t + p], at("Y", t + p), read("own", p)), kind="unroll")
+    own = Block((fill, empty), (Local("own", F32, (8,), "X"),))
+    before = Block((loop("t", n, inner, own, step=8),))
+    after = peel(before, ["n"], 64)
+    assert all(extent_of(x) for x in loops(after) if x.kind == "unroll")
+    assert set(instances(after, {"n": size})) == set(instances(before, {"n": size}))
+    assert len(list(instances(after, {"n": size}))) == 3 * size
+    results = []
+    for nest in (before, after):
+        arrays = {"X": np.arange(1, size + 1, dtype=np.float32), "Y": np.zeros(size, np.float32)}
+        execute(nest, arrays, {"n": size})
+        results.append(arrays["Y"])
+    np.testing.assert_array_equal(results[1], results[0])
+
+
 @pytest.mark.parametrize(
     ("hint", "far", "heights"),
     [(64, ["X"], [8, 6, 4, 3, 2, 1]), (65, ["X"], [8, 4, 2, 1]), (64, ["Y"], [8, 4, 2, 1])],

@@ -40,6 +40,41 @@ def test_any_length(threads):
         np.testing.assert_allclose(model(*given), expected(*given), rtol=2e-5, atol=2e-6)
 
 
+def block(heads: int, width: int) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """Attention of an image's pixels, all heads in one product, added to them and projected."""
+    c = heads * width
+    w, o = ((rng.standard_normal(s) / c**0.5).astype(np.float32) for s in ((c, 3 * c), (c, c)))
+    x = ops.relu(ops.input("x", ("n", c, "h", "w")))
+    rows = ops.transpose(ops.reshape(x, (0, c, -1)), (0, 2, 1))
+    parts = ops.split(rows @ w, axis=2, parts=3)
+    q, k, v = (
+        ops.transpose(ops.reshape(part, (0, -1, heads, width)), (0, 2, 1, 3)) for part in parts
+    )
+    scores = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * np.float32(width**-0.5)
+    seen = ops.matmul(ops.softmax(scores, axis=-1), v)
+    together = ops.reshape(ops.transpose(seen, (0, 2, 1, 3)), (0, -1, c))
+    return Graph.of(y=(rows + together) @ o), w, o
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_of_all_heads_stay_near_in_one_run(threads):
+    """Tiles of 14 rows with those of 4 heads are one run of memory, whatever is left of them."""
+    heads, width = 4, 32
+    c = heads * width
+    graph, w, o = block(heads, width)
+    hint = {"n": 1, "h": 8, "w": 40}
+    model = compile(graph, options=Options(threads=threads), target="avx512", hint=hint)
+    assert "_near[" in model.source
+    for n, h, wide in [(1, 1, 1), (2, 1, 3), (1, 2, 7), (3, 3, 5), (1, 13, 13), (2, 8, 11)]:
+        x = rng.standard_normal((n, c, h, wide)).astype(np.float32)
+        rows = np.maximum(x, 0).reshape(n, c, -1).swapaxes(1, 2).astype(np.float64)
+        q, k, v = (
+            part.reshape(n, -1, heads, width).swapaxes(1, 2) for part in np.split(rows @ w, 3, 2)
+        )
+        seen = expected(q, k, v).swapaxes(1, 2).reshape(n, -1, c)
+        np.testing.assert_allclose(model(x), (rows + seen) @ o, rtol=1e-4, atol=2e-5)
+
+
 def test_scores_too_long_for_the_stack(tmp_path):
     """Rows of this length are in memory, those of calls before and after it are not."""
     model = compile(attention(heads=1), options=Options(threads=2))

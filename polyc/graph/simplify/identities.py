@@ -107,14 +107,14 @@ def _holds(wide: np.dtype, narrow: np.dtype) -> bool:
 
 def _transpose(scope: Scope, node: Node) -> Change | None:
     rank = scope.tensor(node.inputs[0]).rank
-    perm = _permutation(node, rank)
+    perm = permutation_of(node, rank)
     if perm == tuple(range(rank)):
         return drop(node, node.inputs[0], "its permutation moves nothing")
     inner = scope.producer(node.inputs[0])
     if inner is None or inner.op != "Transpose":
         return None
     # z[k] = y[perm[k]] and y[k] = x[first[k]]  ->  z[k] = x[first[perm[k]]]
-    first = _permutation(inner, rank)
+    first = permutation_of(inner, rank)
     merged = tuple(first[k] for k in perm)
     if merged == tuple(range(rank)):
         text = f"Transposes '{inner.name}' and '{node.name}' cancel"
@@ -124,7 +124,8 @@ def _transpose(scope: Scope, node: Node) -> Change | None:
     return Change(text, (replace(node, inputs=inner.inputs, attributes=attributes),))
 
 
-def _permutation(node: Node, rank: int) -> tuple[int, ...]:
+def permutation_of(node: Node, rank: int) -> tuple[int, ...]:
+    """The dimensions of a Transpose's input in the order that its result has them in."""
     return tuple(int(p) for p in node.get("perm", range(rank)[::-1]))
 
 

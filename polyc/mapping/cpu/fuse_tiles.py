@@ -33,6 +33,7 @@ from polyc.mapping.cpu.contraction.register_tile import rank_register_tiles
 from polyc.mapping.cpu.free_fills import along_with_fills, is_frame, set_fills_free
 from polyc.mapping.cpu.fuse_copy import tile_copy
 from polyc.mapping.cpu.handed import extra_bytes, saved_cycles
+from polyc.mapping.cpu.lay_by_tiles import lay_by_tiles
 from polyc.mapping.cpu.strategies.columns import is_by_columns
 from polyc.mapping.cpu.strategies.picked import find_picked
 from polyc.mapping.cpu.strategies.pointwise import is_transposed
@@ -191,7 +192,7 @@ def _fuse(
     for tiled in _list_tiled(whole, arrays, target):
         extra = extra_bytes(tiled, arrays, target) - extra_bytes(kernel, arrays, target)
         if extra / far_bytes(target) < saved_cycles(total, longest, target):
-            return tiled
+            return lay_by_tiles(tiled, arrays)
     return None
 
 

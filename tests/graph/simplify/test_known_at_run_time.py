@@ -95,3 +95,49 @@ def test_positions_of_something_else_stay_a_lookup():
     assert "Gather" in simplified(positions(x, s, b, s), feeds)
     assert "Gather" in simplified(positions(x, b, s, b), feeds)
     assert "Gather" in simplified(positions(x, np.int64(2), s, s), feeds)
+
+
+def tokens_of(x, channels=3):
+    """The pixels of an image as rows."""
+    return ops.transpose(ops.reshape(x, (0, channels, -1)), (0, 2, 1))
+
+
+def test_pixels_become_tokens_after_the_transposition():
+    x = input_value("x", ("n", 3, "h", "w"))
+    feeds = {"x": RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)}
+    assert simplified(tokens_of(x), feeds) == ["Transpose", "Reshape"]
+
+
+def test_tokens_become_pixels_before_the_transposition():
+    x = input_value("x", ("n", 3, "h", "w"))
+    feeds = {"x": RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)}
+    rows = ops.relu(tokens_of(x))
+    back = apply("Reshape", [ops.transpose(rows, (0, 2, 1)), ops.shape_of(x)])
+    operators = simplified(back, feeds)
+    assert operators.index("Relu") < operators.index("Transpose", 1) == len(operators) - 1
+    assert operators.count("Transpose") == operators.count("Reshape") == 2
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), ("n", 3, 4, 5), ("n", 3, "h", 1)])
+def test_pixels_that_can_be_counted_stay_as_they_are(shape):
+    x = input_value("x", shape)
+    sizes = [d if isinstance(d, int) else k + 2 for k, d in enumerate(shape)]
+    feeds = {"x": RNG.standard_normal(sizes).astype(np.float32)}
+    assert simplified(tokens_of(x), feeds)[-2:] == ["Reshape", "Transpose"]
+
+
+def test_a_reshape_that_others_read_stays():
+    x = input_value("x", ("n", 3, "h", "w"))
+    flat = ops.reshape(x, (0, 3, -1))
+    graph = graph_of({"y": ops.transpose(flat, (0, 2, 1)), "z": flat})
+    assert [node.op for node in simplify(graph)[0].nodes] == ["Reshape", "Transpose"]
+
+
+def test_rows_that_are_not_of_an_image_stay():
+    """[n 3 h w] as [n 3h w]: the transposition moves what is still together."""
+    x = input_value("x", ("n", 3, "h", "w"))
+    feeds = {"x": RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)}
+    sizes = apply("Gather", [ops.shape_of(x), np.array([0, 3])])
+    shape = apply("Gather", [ops.concat([sizes, np.array([-1])], axis=0), np.array([0, 2, 1])])
+    moved = ops.transpose(apply("Reshape", [x, shape]), (0, 2, 1))
+    assert simplified(moved, feeds)[-2:] == ["Reshape", "Transpose"]
