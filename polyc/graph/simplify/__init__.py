@@ -21,7 +21,7 @@ from polyc.graph.simplify.gemm import normalize_gemms
 from polyc.graph.simplify.identities import drop_identities
 from polyc.graph.simplify.idle_taps import drop_idle_taps
 from polyc.graph.simplify.matrix_chains import reorder_matrix_chains
-from polyc.graph.simplify.merged_dimensions import transpose_apart
+from polyc.graph.simplify.merged_dimensions import keep_apart
 from polyc.graph.simplify.pads import merge_pads
 from polyc.graph.simplify.positions import read_in_place
 from polyc.graph.simplify.rewriting import Rewrite, RewriteNote, Rewritten
@@ -57,8 +57,8 @@ REWRITES: tuple[tuple[int, Rewrite], ...] = (
     (2, normalize_gemms),
     # Gemm in plain form is a product of rows.
     (1, separate_rows),
-    # Not to stand between a product and what becomes its rows.
-    (1, transpose_apart),
+    # Rows of a product are whole by now.
+    (2, keep_apart),
     # Before algebra, which would take apart an affine map that folds as a whole.
     (2, fold_batch_norms),
     (2, simplify_algebra),

@@ -1,14 +1,17 @@
-"""Transpositions stay on that side of a Reshape where dimensions are counted by themselves.
+"""What is done to merged dimensions is done where they are counted by themselves.
 
     Transpose(Reshape(x, [n c hw]), [0 2 1])  ->  Reshape(Transpose(x, [0 2 3 1]), [n hw c])
     Reshape(Transpose(y, [0 2 1]), [n c h w]) ->  Transpose(Reshape(y, [n h w c]), [0 3 1 2])
+    Reshape(Norm(Reshape(z, [n g bhw])), [n gb h w])
+                                  ->  Reshape(Norm(Reshape(z, [n g b h w])), [n gb h w])
 
-    x[n, c, h, w], y[n, hw, c]: pixels of an image that become the tokens of a text, and back
+    x[n, c, h, w], y[n, hw, c]: pixels of an image that become the tokens of a text, and back;
+    z[n, gb, h, w]: channels in groups, by InstanceNormalization
 
 No integer set can say what is in place i of h w: such a tensor is read under another shape where it
-lies, row by row, and how it lies is then no choice of the kernels that write and read it. A
-transposition is one. Where the product of the extents can be said, nothing is changed. Exact to the
-bit.
+lies, row by row, and how it lies is then no choice of the kernels that write and read it. Where the
+product of the extents can be said, nothing is changed. Exact to the bit, but for the order in which
+a norm sums up.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from polyc.types.sizes import Extent, Size
 _Groups = list[list[int]]
 
 
-def transpose_apart(graph: Graph) -> Rewritten:
+def keep_apart(graph: Graph) -> Rewritten:
     """Apply the table above."""
     return apply_rule(graph, "merged_dimensions", _rule)
 
@@ -41,6 +44,8 @@ def _rule(scope: Scope, node: Node) -> Change | None:
         return _transpose_first(scope, node, inner)
     if node.op == "Reshape" and inner.op == "Transpose":
         return _transpose_last(scope, node, inner)
+    if node.op == "Reshape" and inner.op == "InstanceNormalization":
+        return _normalise_apart(scope, node, inner)
     return None
 
 
@@ -86,6 +91,32 @@ def _transpose_last(scope: Scope, node: Node, inner: Node) -> Change | None:
     )
     text = f"Transpose '{inner.name}' moved behind Reshape '{node.name}'"
     return Change(text, nodes, (apart, replace(shape, entries=told.entries[order])))
+
+
+def _normalise_apart(scope: Scope, node: Node, inner: Node) -> Change | None:
+    merging = scope.producer(inner.inputs[0])
+    if merging is None or merging.op != "Reshape" or not scope.is_read_once(inner.inputs[0]):
+        return None
+    source, merged = scope.tensor(merging.inputs[0]), scope.tensor(inner.inputs[0])
+    if source.shape != scope.tensor(node.outputs[0]).shape or merged.rank != 3:
+        return None
+    (_, channels, *image), groups = source.extents, merged.extents[1]
+    if any(isinstance(n, Size) for n in (channels, groups)) or not groups or channels % groups:
+        return None
+    extents = (source.shape[0], groups, channels // groups, *image)
+    if _find_groups(extents, merged.extents) is None:
+        return None
+    apart = scope.result(f"{merged.name}_apart", merged.dtype, extents)
+    norm = scope.result(f"{inner.outputs[0]}_apart", merged.dtype, extents)
+    entries = np.array(extents, object)
+    shape = scope.result(f"{apart.name}_shape", np.dtype(np.int64), entries.shape)
+    nodes = (
+        Node(merging.name, "Reshape", (source.name, shape.name), (apart.name,)),
+        replace(inner, inputs=(apart.name, *inner.inputs[1:]), outputs=(norm.name,)),
+        replace(node, inputs=(norm.name, *node.inputs[1:])),
+    )
+    text = f"{inner.op} '{inner.name}' goes over the dimensions of '{source.name}'"
+    return Change(text, nodes, (apart, norm, replace(shape, entries=entries)))
 
 
 def _find_groups(apart: Sequence[Extent], merged: Sequence[Extent]) -> _Groups | None:

@@ -141,3 +141,32 @@ def test_rows_that_are_not_of_an_image_stay():
     shape = apply("Gather", [ops.concat([sizes, np.array([-1])], axis=0), np.array([0, 2, 1])])
     moved = ops.transpose(apply("Reshape", [x, shape]), (0, 2, 1))
     assert simplified(moved, feeds)[-2:] == ["Reshape", "Transpose"]
+
+
+def group_norm(x, groups, channels=6):
+    """As PyTorch exports it: the elements of a group are a row."""
+    flat = ops.reshape(x, (0, groups, -1))
+    ones = np.ones(groups, np.float32), np.zeros(groups, np.float32)
+    rows = apply("InstanceNormalization", [flat, *ones], epsilon=1e-5)
+    return apply("Reshape", [rows, ops.shape_of(x)])
+
+
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_groups_of_channels_are_normalised_where_they_lie(groups):
+    x = input_value("x", ("n", 6, "h", "w"))
+    graph = graph_of({"y": group_norm(x, groups)})
+    after, _ = simplify(graph)
+    (norm,) = (n for n in after.nodes if n.op == "InstanceNormalization")
+    assert [str(d) for d in after.tensors[norm.inputs[0]].shape[1:]] == [
+        str(groups), str(6 // groups), "h", "w"
+    ]  # fmt: skip
+    feeds = {"x": RNG.standard_normal((2, 6, 4, 5)).astype(np.float32)}
+    for got, want in zip(run(after, feeds), run(graph, feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_groups_whose_elements_can_be_counted_stay_as_they_are():
+    x = input_value("x", ("n", 6, "h", 5))
+    after, _ = simplify(graph_of({"y": group_norm(x, 2)}))
+    (norm,) = (n for n in after.nodes if n.op == "InstanceNormalization")
+    assert after.tensors[norm.inputs[0]].rank == 3
