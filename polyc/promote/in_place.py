@@ -112,9 +112,11 @@ def _move(part: Scop, last: Statement, load: Load) -> Scop | None:
     kept, home = part.arrays[load.array], part.arrays[last.array]
     if kept.kind != "temporary" or kept.dtype != home.dtype:
         return None
-    loads = [other for s in part.statements for other in s.loads]
-    if any(other.array == home.name for other in loads):
+    end = part.statements.index(last)
+    so_far = [other for s in part.statements[: end + 1] for other in s.loads]
+    if any(other.array == home.name for other in so_far):
         return None
+    loads = [other for s in part.statements for other in s.loads]
     if any(other.dynamic for other in loads if other.array == kept.name):
         return None
     read, write = read_map(last, load, kept), write_map(last)
@@ -124,7 +126,7 @@ def _move(part: Scop, last: Statement, load: Load) -> Scop | None:
         return None
     if not all(write_map(s).range().is_subset(place.domain()) for s in writers):
         return None
-    if any(s in writers for s in part.statements[part.statements.index(last) :]):
+    if any(s in writers for s in part.statements[end:]):
         return None
     where = isl.PwMultiAff.from_map(place)
     arrays = {name: array for name, array in part.arrays.items() if name != kept.name}

@@ -123,6 +123,8 @@ def _spell_out(
     """What `keep all` comes to."""
     if keep.in_place:
         writers = {s.array: s.name for s in part.statements}
+        for array, home in reversed(homes):  # a home may have got a home in its turn
+            writers[array] = writers[home]
         below = {
             leaf.statement
             for node in walk(tree)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import islpy as isl
 import numpy as np
 import pytest
 
@@ -101,6 +102,26 @@ def test_values_that_a_later_statement_reads_are_not_overwritten():
     late = statement("{ U[i] : 0 <= i < 5 }", "{ U[i] -> Q[i] }", load("{ U[i] -> P[i, 0] }"))
     arrays = [*of.arrays.values(), array("Q", [5], "output")]
     assert not is_in_place(scop(arrays, *of.statements, late))
+
+
+def test_a_result_that_a_later_statement_reads_may_be_a_home():
+    """As softmax within attention: the product behind it reads it in the same kernel."""
+    of = scaled_rows(5, 600)
+    inside = "0 <= i < 5 and 0 <= j < 600"
+    zero = statement("{ A[i] : 0 <= i < 5 }", "{ A[i] -> Q[i] }", ZERO)
+    value = load("{ U[i, j] -> Y[i, j] }")
+    late = statement(f"{{ U[i, j] : {inside} }}", "{ U[i, j] -> Q[i] }", value, "add")
+    arrays = [*of.arrays.values(), array("Q", [5], "output")]
+    whole = scop(arrays, *of.statements, zero, late)
+    rows = [*(f"{s}[i, j]" for s in "WTEU"), "Z[i]", "A[i]"]
+    band = "[{ " + "; ".join(f"{row} -> [(i)]" for row in rows) + " }]"
+    scope = tree(whole.statements, band).get_root().child(0).child(0).child(0)
+    order = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, 6)
+    for s in whole.statements:
+        order = order.add(isl.UnionSet.from_set(s.domain))
+    schedule = scope.insert_sequence(order).get_schedule()
+    moved = move_named(Moved(whole, compute_dependences(whole)), schedule, "P", "Y")
+    assert moved.homes == (("P", "Y"),)
 
 
 @pytest.mark.thorough

@@ -11,12 +11,11 @@ a size when compiling becomes a local one anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from polyc.mapping.stored_kernel import StoredKernel
 from polyc.memory.storage import Storage, permuted
-from polyc.memory.strides import accesses
 from polyc.poly.affine import columns_of, moving_dimension
 from polyc.scop.scop import Array
 from polyc.types.sizes import Size
@@ -29,7 +28,7 @@ def lay_by_tiles(kernel: StoredKernel, arrays: Mapping[str, Array]) -> StoredKer
         array, storage = arrays[name], kernel.storages[name]
         if storage.blocks or not any(isinstance(n, Size) for n in array.shape):
             continue
-        walked = next(_find_walked(kernel, name), [])
+        walked = _find_walked(kernel, name)
         rest = [d for d in storage.permutation if d not in walked]
         if rest and rest[-1] == storage.permutation[-1]:  # vectors stay as they are
             gap = storage.shape[-1] - array.shape[rest[-1]]
@@ -41,11 +40,9 @@ def lay_by_tiles(kernel: StoredKernel, arrays: Mapping[str, Array]) -> StoredKer
     return replace(kernel, parts=tuple(parts)) if changed else kernel
 
 
-def _find_walked(kernel: StoredKernel, name: str) -> Iterator[list[int]]:
-    """The dimensions of an array along which the loops around tiles go, by each of its accesses."""
-    for s in kernel.statements:
-        for array, index, _ in accesses(s):
-            if array == name:
-                columns = columns_of(index)
-                moving = [moving_dimension(columns[loop[s.name]]) for loop in kernel.loops]
-                yield [d for d in moving if d is not None]
+def _find_walked(kernel: StoredKernel, name: str) -> list[int]:
+    """The dimensions of an array along which the loops around tiles go, by what writes it first."""
+    s = next(s for s in kernel.statements if s.array == name)
+    columns = columns_of(s.write)
+    moving = [moving_dimension(columns[loop[s.name]]) for loop in kernel.loops]
+    return [d for d in moving if d is not None]
