@@ -141,7 +141,7 @@ def _scan(stream: FileIO) -> tuple[str, bool]:
     left = identify(stream).size
     while left and (part := stream.read(min(left, _PART))):
         total.update(part)
-        found = found or LOCATION in last + part
+        found = found or LOCATION in part or LOCATION in last + part[: len(LOCATION)]
         last, left = part[-len(LOCATION) :], left - len(part)
     return total.hexdigest(), found
 

@@ -303,8 +303,8 @@ def choose_row_blocks(
 
     def fetch(loops: Sequence[tuple[int, int]]) -> float:
         """Cycles until all operands are in the second-level cache."""
-        to_l2 = _fetched(loops, operands, extents, L2_SHARE * target.l2)
-        to_l3 = _fetched(loops, operands, extents, L3_SHARE * target.l3 / target.cores)
+        shares = L2_SHARE * target.l2, L3_SHARE * target.l3 / target.cores
+        to_l2, to_l3 = _fetched(loops, operands, extents, shares)
         return to_l2 / far_bytes(target) + to_l3 / memory_bytes(target)
 
     def take(loops: Sequence[tuple[int, int]]) -> float:
@@ -336,8 +336,7 @@ def _cost(
     target: Target,
 ) -> float:
     """Cycles to fetch all operands, from the second-level cache and from beyond it."""
-    near = _fetched(nest, operands, extents, L1_SHARE * target.l1d)
-    far = _fetched(nest, operands, extents, L2_SHARE * target.l2)
+    near, far = _fetched(nest, operands, extents, (L1_SHARE * target.l1d, L2_SHARE * target.l2))
     return near * CYCLES_FROM_L2 + far * CYCLES_BEYOND_L2
 
 
@@ -345,23 +344,28 @@ def _fetched(
     nest: Sequence[tuple[int, int]],
     operands: Sequence[Operand],
     extents: Sequence[int],
-    capacity: float,
-) -> float:
-    """Bytes that are fetched into a cache.
+    capacities: Sequence[float],
+) -> list[int]:
+    """Bytes that are fetched into a cache, for several sizes of it.
 
     nest: the loops, outermost first, each with how much of its dimension is inside of it.
     """
-    inside, levels, trips = list(extents), [], []
+    inside, trips = list(extents), []
+    levels = [[operand.footprint(inside) for operand in operands]]
     for d, size in nest:
-        levels.append([operand.footprint(inside) for operand in operands])
         trips.append(ceil(inside[d] / size))
         inside[d] = size
-    levels.append([operand.footprint(inside) for operand in operands])
-    level = next((k for k, sizes in enumerate(levels) if sum(sizes) <= capacity), len(nest))
-    total = 0
-    for operand, size in zip(operands, levels[level], strict=True):
-        outside = level
-        while outside and not operand.moves_with(nest[outside - 1][0]):
-            outside -= 1
-        total += size * prod(trips[:outside])
-    return total
+        before = zip(operands, levels[-1], strict=True)
+        levels.append([o.footprint(inside) if o.moves_with(d) else n for o, n in before])
+
+    def fill(capacity: float) -> int:
+        level = next((k for k, sizes in enumerate(levels) if sum(sizes) <= capacity), len(nest))
+        total = 0
+        for operand, size in zip(operands, levels[level], strict=True):
+            outside = level
+            while outside and not operand.moves_with(nest[outside - 1][0]):
+                outside -= 1
+            total += size * prod(trips[:outside])
+        return total
+
+    return [fill(capacity) for capacity in capacities]
