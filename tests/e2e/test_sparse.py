@@ -70,6 +70,27 @@ def test_products_and_convolutions(tmp_path, target, threads):
     np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("tap", [None, (5, 0, 2, 2)])
+def test_an_image_is_not_copied_for_places_that_data_says(tmp_path, tap):
+    """A layer that a training began with zeros, as the last ones of residual blocks."""
+    weights, bias = np.zeros((128, 128, 3, 3), np.float32), np.arange(128, dtype=np.float32)
+    if tap:
+        weights[tap] = 2
+    x = ops.input("x", (1, 128, 56, 56))
+    mirrored = ops.pad(ops.relu(x), [0, 0, 1, 1, 0, 0, 1, 1], mode="reflect")
+    blurred = ops.conv(mirrored, np.ones((128, 1, 3, 3), np.float32), group=128, strides=[2, 2])
+    graph = Graph.of(y=ops.conv(blurred, weights, bias, pads=[1] * 4))
+    given = RNG.standard_normal((1, 128, 56, 56)).astype(np.float32)
+    wide = np.pad(np.maximum(given[0, 0], 0), 1, mode="reflect")
+    seen = sum(wide[i : i + 55 : 2, j : j + 55 : 2] for i in range(3) for j in range(3))
+    expected = np.broadcast_to(bias[:, None, None], (128, 28, 28)).copy()
+    if tap:
+        expected[5, :-1, :-1] += 2 * seen[1:, 1:]
+    chosen = options(tmp_path, threads=1)
+    y = polyc.compile(graph, options=chosen, target=need_named("avx512"))(given)
+    np.testing.assert_allclose(y[0], expected, rtol=1e-5)
+
+
 def test_open_sizes(tmp_path):
     dims = {"n": (0, 40)}
     model = polyc.compile(layers("n"), dims=dims, threads=2, options=options(tmp_path))

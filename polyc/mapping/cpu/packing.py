@@ -62,6 +62,9 @@ def find_operands(
 ) -> tuple[str, ...]:
     """The arrays that reductions should read through a packed copy.
 
+    What is read where data says, as an image under the weights that are not zero, is not copied:
+    a copy has what an index says without the data.
+
     Without a shared vector loop each reduction runs a loop of its own in SIMD lanes: what it reads
     across that loop, a row of a matrix with few columns say, is packed.
     """
@@ -78,8 +81,11 @@ def find_operands(
             position, _ = choose_inner_loop(update, parallel, own, may_pack=True)
         if position is None:
             continue
+        by_data = {load.array for load in update.loads if load.dynamic}
         for access in strides[update.name][1:]:
-            if access.free or access.array in written or access.dimensions[position] is None:
+            if access.free or access.array in written | by_data:
+                continue
+            if access.dimensions[position] is None:
                 continue
             alone = access.is_window and access.steps[position] not in (0, 1, 2)
             if not access.is_packable and (vector is None or not alone):
