@@ -14,7 +14,6 @@ import dataclasses
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
 import islpy as isl
@@ -29,7 +28,6 @@ from polyc.files.table import Damaged, read_table
 from polyc.files.typed_json import decode
 from polyc.loopnest.prototype import Param, Prototype
 from polyc.mapping.stored_kernel import StoredKernel
-from polyc.poly.remember import ANSWERS
 from polyc.printing.template import Template
 from polyc.program.work import Work
 from polyc.schedule.canonical import from_positions
@@ -143,12 +141,6 @@ def _parse(content: bytes) -> Kept:
     return decode(Kept, parse_json(content))
 
 
-@lru_cache(maxsize=ANSWERS)
-def _parse_set(text: str) -> isl.Set:
-    """Many kernels touch a whole array of one shape."""
-    return isl.Set(text)
-
-
 def _read(folder: Folder) -> Kept:
     """What an entry holds; Damaged if it is not as it was written."""
     try:
@@ -171,8 +163,9 @@ def _restore(kept: Kept, name: str, stored: StoredKernel, scop: Scop) -> Compile
     prototype = Prototype(name, params, sizes=kept.sizes)
 
     def parse(accesses: Elements) -> dict[int, isl.Set]:
-        named = ((int(k), _parse_set(text)) for k, text in accesses.items())
-        return {k: elements.set_tuple_name(arrays[k]) for k, elements in named}
+        return {
+            int(k): isl.Set(text).set_tuple_name(arrays[int(k)]) for k, text in accesses.items()
+        }
 
     return CompiledKernel(
         prototype,

@@ -93,7 +93,6 @@ def compile_kernels(
     """
     distinct, uses = _find_distinct(stored, scop, target, kept)
     made = _make(distinct, scop, target, options, trace, emit, kept)
-    own = {one.name: one.stored for one in distinct}
     launches, touched, schedules = [], [], []
     for one, use in zip(stored, uses, strict=True):
         compiled = made[use.kernel]
@@ -119,8 +118,7 @@ def compile_kernels(
             {arguments[k]: _in_launch(elements, one, use) for k, elements in accesses.items()}
             for accesses in (boundary.reads, boundary.writes)
         )
-        is_own = one is own[use.kernel]
-        schedules.append(compiled.schedule if is_own else _spell_schedule(compiled, one))
+        schedules.append(_spell_schedule(compiled, one))
         scratch = one.private.intersection(arguments)
         access = LaunchAccess(compiled.kernel.name, reads, writes, scratch, one.step)
         inside = behind_found(in_memory(access, scop.arrays), one.awaited, scop.arrays)

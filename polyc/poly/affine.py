@@ -8,7 +8,7 @@ from math import gcd
 import islpy as isl
 
 from polyc.poly.parameters import among_own_sizes, at_sizes, in_own_sizes, parameters_of
-from polyc.poly.remember import remember, unnamed
+from polyc.poly.remember import remember
 from polyc.types.estimate import estimate
 
 
@@ -42,11 +42,6 @@ Column = tuple[int | None, ...]
 
 def columns_of(index: isl.PwMultiAff) -> tuple[Column, ...]:
     """The column of each iterator."""
-    return _list_columns(unnamed(index))
-
-
-@remember
-def _list_columns(index: isl.PwMultiAff) -> tuple[Column, ...]:
     rows = [coefficients(function) for function in outputs(index)]
     count = index.dim(isl.dim_type.in_)
     return tuple(tuple(row[p] for row in rows) for p in range(count))

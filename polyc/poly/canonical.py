@@ -18,7 +18,6 @@ from typing import TypeAlias
 import islpy as isl
 
 from polyc.poly.parameters import parameters_of
-from polyc.poly.remember import remember, unnamed
 
 Canonical: TypeAlias = "tuple[Canonical, ...] | int | str"
 """Hashable; `repr` writes it in one way only, so that it can be kept on disk."""
@@ -46,17 +45,6 @@ def canonical_function(
     function: isl.PwMultiAff | isl.PwAff, names: Mapping[str, str] = _NO_NAMES
 ) -> Canonical:
     """A function by its pieces: for each the domain, and the coefficients of each coordinate."""
-    if isinstance(function, isl.PwMultiAff) and not names:
-        return _unnamed_function(unnamed(function))
-    return _list_pieces(function, names)
-
-
-@remember
-def _unnamed_function(function: isl.PwMultiAff) -> Canonical:
-    return _list_pieces(function, _NO_NAMES)
-
-
-def _list_pieces(function: isl.PwMultiAff | isl.PwAff, names: Mapping[str, str]) -> Canonical:
     pieces: list[Canonical] = []
 
     def take(domain: isl.Set, piece: isl.MultiAff | isl.Aff) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import islpy as isl
 
@@ -45,18 +45,13 @@ def without_name(value: isl.Set, change: Callable[[isl.Set], isl.Set]) -> isl.Se
     return changed.set_tuple_id(value.get_tuple_id()) if value.has_tuple_id() else changed
 
 
-def unnamed(function: isl.PwMultiAff) -> isl.PwMultiAff:
-    """S[i] -> A[i + 1]   ->   [i] -> [i + 1]"""
-    return function.reset_tuple_id(isl.dim_type.in_).reset_tuple_id(isl.dim_type.out)
-
-
 class Plain:
-    """A set, or a function, as a key: equal to those that are plainly equal."""
+    """A set as a key: equal to those that are plainly equal."""
 
     __slots__ = ("_hash", "value")
 
-    def __init__(self, value: isl.Set | isl.PwMultiAff) -> None:
-        self.value: Any = value  # one function asks about values of one type
+    def __init__(self, value: isl.Set) -> None:
+        self.value = value
         self._hash = hash(value)
 
     def __hash__(self) -> int:
@@ -84,11 +79,11 @@ class _Same:
 
 
 def remember(function: Callable[..., T]) -> Callable[..., T]:
-    """Decorates a function of sets, or of functions: it is asked once for plainly equal ones."""
+    """Decorates a function of sets alone: it is asked once for those that are plainly equal."""
     answer = _remembering(function)
 
     @wraps(function)
-    def ask(*sets: isl.Set | isl.PwMultiAff) -> T:
+    def ask(*sets: isl.Set) -> T:
         return answer(*map(Plain, sets))
 
     return ask

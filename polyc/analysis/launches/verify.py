@@ -92,20 +92,20 @@ def verify_launches(
     verify_partition(scop, parts, arrays)
     touched: list[LaunchAccess] = []
     inside: list[Set[str]] = []
-    first: dict[str, tuple[list[str], _Touches]] = {}  # kernel -> its first launch
+    first: dict[str, tuple[list[str], LaunchAccess]] = {}  # kernel -> its first launch
     arguments = offsets = 0
     for launch, part in zip(program.launches, parts, strict=True):
         bound = _check_binding(program, launch, part, judged[launch.kernel], arrays)
         offsets += verify_offsets(launch.kernel, part.statements, arrays)
         _check_assumed(program, launch, judged[launch.kernel])
-        alone = not launch.sizes and part.step is None  # it has the sizes of its kernel
-        if alone and launch.kernel in first:
-            touches = _renamed(*first[launch.kernel], bound)
+        alike = not launch.sizes and part.step is None  # nothing but arrays has other names
+        if alike and launch.kernel in first:
+            access = _with_arrays(*first[launch.kernel], bound)
         else:
-            touches = _find_touched(part, frozenset(bound), arrays)
-        if alone:
-            first.setdefault(launch.kernel, (bound, touches))
-        access = _access(launch.kernel, part, frozenset(bound), touches, arrays)
+            access = _access(launch.kernel, part, frozenset(bound), arrays)
+        if alike:
+            first.setdefault(launch.kernel, (bound, access))
+        access = in_branches(in_memory(access, arrays), part.branches, arrays)
         sizes = program.awaited(launch, judged[launch.kernel].kernel)
         awaited = [program.found[size] for size in sizes]
         touched.append(behind_found(access, awaited, arrays))
@@ -238,16 +238,10 @@ def _check_kept_inside(
                 raise illegal(f"launch {part.launch}", rule)
 
 
-@dataclass(frozen=True)
-class _Touches:
-    """The elements that a launch reads of what others gave, and those that it writes; by array."""
-
-    reads: Mapping[str, isl.Set]  # A
-    writes: Mapping[str, isl.Set]  # A
-
-
-def _find_touched(part: Part, bound: frozenset[str], arrays: Mapping[str, Array]) -> _Touches:
-    """What the statements of a launch touch of the arrays that it is given.
+def _access(
+    name: str, part: Part, bound: frozenset[str], arrays: Mapping[str, Array]
+) -> LaunchAccess:
+    """What a launch touches of the arrays that it is given; all others live inside.
 
     It is computed in terms of each statement's own sizes, and then said of those of a call.
     """
@@ -264,30 +258,22 @@ def _find_touched(part: Part, bound: frozenset[str], arrays: Mapping[str, Array]
         {array: among_sizes(unite(parts)) for array, parts in found.items()}
         for found in (read, written)
     )
-    return _Touches(reads, writes)
+    scratch = bound - reads.keys() - writes.keys()
+    return LaunchAccess(name, reads, writes, scratch, part.step)
 
 
-def _renamed(bound: Sequence[str], touches: _Touches, others: Sequence[str]) -> _Touches:
-    """What another launch of the kernel touches, with other arrays for the same parameters.
+def _with_arrays(bound: Sequence[str], access: LaunchAccess, others: Sequence[str]) -> LaunchAccess:
+    """What another launch of the kernel touches, which is given other arrays in the same order.
 
     Both have been found to be the kernel's statements but for the names of arrays, one to one.
     """
     names = dict(zip(bound, others, strict=True))
     reads, writes = (
         {names[array]: elements.set_tuple_name(names[array]) for array, elements in sets.items()}
-        for sets in (touches.reads, touches.writes)
+        for sets in (access.reads, access.writes)
     )
-    return _Touches(reads, writes)
-
-
-def _access(
-    name: str, part: Part, bound: frozenset[str], touches: _Touches, arrays: Mapping[str, Array]
-) -> LaunchAccess:
-    """The same with the memory and the branches of the launch; all other arrays live inside."""
-    reads, writes = touches.reads, touches.writes
-    scratch = bound - reads.keys() - writes.keys()
-    access = in_memory(LaunchAccess(name, reads, writes, scratch, part.step), arrays)
-    return in_branches(access, part.branches, arrays)
+    scratch = frozenset(names[array] for array in access.scratch)
+    return replace(access, reads=reads, writes=writes, scratch=scratch)
 
 
 def _caller(scop: Scop) -> LaunchAccess:

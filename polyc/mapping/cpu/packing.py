@@ -62,11 +62,11 @@ def find_operands(
 ) -> tuple[str, ...]:
     """The arrays that reductions should read through a packed copy.
 
-    What is read where data says, as an image under the weights that are not zero, is not copied:
-    a copy has what an index says without the data.
-
     Without a shared vector loop each reduction runs a loop of its own in SIMD lanes: what it reads
     across that loop, a row of a matrix with few columns say, is packed.
+
+    A copy has panels along the dimension in which the lanes move. Data adds to a coordinate that is
+    stored by itself, so that what it says in that dimension is read where it is.
     """
     if cluster.is_group or (vector is not None and not cluster.has_reuse):
         return ()
@@ -81,11 +81,12 @@ def find_operands(
             position, _ = choose_inner_loop(update, parallel, own, may_pack=True)
         if position is None:
             continue
-        by_data = {load.array for load in update.loads if load.dynamic}
+        by_data = {(load.array, d) for load in update.loads for d, _ in load.dynamic}
         for access in strides[update.name][1:]:
-            if access.free or access.array in written | by_data:
+            along = access.dimensions[position]
+            if access.free or access.array in written or along is None:
                 continue
-            if access.dimensions[position] is None:
+            if (access.array, along) in by_data:
                 continue
             alone = access.is_window and access.steps[position] not in (0, 1, 2)
             if not access.is_packable and (vector is None or not alone):
